@@ -1,0 +1,124 @@
+"""Files written whole or not at all, and read without pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+__all__ = ["encode_symbol", "decode_symbol", "load_npz", "save_npz", "write_whole"]
+
+
+def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file through a temporary neighbour, so that `path` is never half a file.
+
+    Args:
+        path: The file to write; its folder must exist.
+        write: Called with the open binary file.
+    """
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; create it")
+    if path.is_dir():
+        raise ValueError(f"cannot write {path}: it is a folder; give the name of a file")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def save_npz(
+    path: str | os.PathLike[str], kind: str, version: int, header: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+) -> None:
+    """Save arrays and a JSON header (stored as the member `header`) as one npz file."""
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise ValueError(
+                f"cannot save {name}: its elements are Python objects, which only pickle could "
+                "store; convert it to a numeric or string array"
+            )
+    text = json.dumps({"format": kind, "version": version, **header})
+    members = {"header": np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
+    write_whole(path, lambda file: np.savez_compressed(file, **members))  # pyright: ignore[reportArgumentType]
+
+
+def load_npz(
+    path: str | os.PathLike[str], kind: str, version: int, *, header_needed: bool = True
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Read what `save_npz` wrote; a damaged file or another format is a `ValueError`."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not isinstance(file, np.lib.npyio.NpzFile):
+                raise ValueError("it is a single array, not an npz archive")
+            arrays = {name: file[name] for name in file.files}
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, KeyError) as error:
+        raise ValueError(
+            f"{path} cannot be read as an npz file: it is truncated, damaged or another kind of "
+            f"file ({error})"
+        ) from error
+    if "header" not in arrays:
+        if header_needed:
+            raise ValueError(f"{path} is an npz file but not one of format {kind!r}: no header")
+        return {}, arrays
+    try:
+        header = json.loads(arrays.pop("header").tobytes().decode())
+        found_kind, found_version = header["format"], header["version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} has a header that is not ours: {error}") from error
+    if found_kind != kind:
+        raise ValueError(f"{path} holds {found_kind!r}; {kind!r} is needed here")
+    if found_version != version:
+        raise ValueError(
+            f"{path} has version {found_version} of format {kind!r}, this package reads version "
+            f"{version}; install the package version that wrote it, or write the file again"
+        )
+    return header, arrays
+
+
+def encode_symbol(symbol: Hashable) -> Any:
+    """Return the JSON form of a symbol: str, int, float, bool, None, bytes or a tuple of these."""
+    if isinstance(symbol, np.generic):
+        symbol = symbol.item()
+    if symbol is None or isinstance(symbol, (str, int, float, bool)):
+        return symbol
+    if isinstance(symbol, tuple):
+        return {"tuple": [encode_symbol(part) for part in symbol]}
+    if isinstance(symbol, frozenset):
+        return {"frozenset": [encode_symbol(part) for part in sorted(symbol, key=repr)]}
+    if isinstance(symbol, bytes):
+        return {"bytes": symbol.hex()}
+    raise ValueError(
+        f"the symbol {symbol!r} of type {type(symbol).__name__} cannot be stored in a file; use "
+        "strings, numbers, booleans, None, bytes, or tuples and frozensets of these"
+    )
+
+
+def decode_symbol(code: Any) -> Hashable:
+    """Return the symbol that `encode_symbol` encoded."""
+    if isinstance(code, dict):
+        (kind, value), = code.items()
+        if kind == "bytes":
+            return bytes.fromhex(value)
+        parts = [decode_symbol(part) for part in value]
+        return frozenset(parts) if kind == "frozenset" else tuple(parts)
+    return code

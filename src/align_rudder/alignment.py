@@ -1,0 +1,317 @@
+"""(III) Multiple sequence alignment: pairs, guide tree, progressive alignment, refinement."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
+from tqdm.auto import tqdm
+
+from align_rudder import kernels
+from align_rudder.scoring import Scoring, background, quantise, scoring_matrix
+from align_rudder.text import format_alignment, letters_for, read_fasta, write_fasta
+
+__all__ = ["GAP", "Alignment", "align", "align_ids", "guide_tree", "index_symbols", "pairwise_scores"]
+
+GAP = -1
+_MAX_TABLE = 2**32  # cells, one byte each: the 4 GB that an alignment with gap costs may take
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Alignment:
+    """Aligned sequences: a matrix of event ids with -1 for gaps, a row for each sequence.
+
+    Attributes:
+        matrix: Event ids (N, L), gap -1.
+        symbols: The symbol of each event id.
+        scores: The scoring matrix used.
+        gap: The gap cost used.
+        tree: The guide tree as a SciPy linkage matrix; None for an alignment that was read.
+
+    Example:
+        >>> print(align(["ABCD", "ABD", "XACD"]))
+        3 sequences, 5 columns, 5 symbols, sum of pairs 33
+          0  -ABCD
+          1  -AB-D
+          2  XA-CD
+              *  *
+    """
+
+    matrix: np.ndarray
+    symbols: Sequence[Hashable]
+    scores: np.ndarray
+    gap: float = 0.0
+    tree: np.ndarray | None = field(default=None)
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns L."""
+        return self.matrix.shape[1]
+
+    @property
+    def score(self) -> float:
+        """The sum-of-pairs score, the MSA score of the paper less the gap costs."""
+        columns = kernels.columns_of(self.matrix, len(self.symbols))
+        return float(kernels.sum_of_pairs(*columns, len(self.matrix), self.scores, self.gap))
+
+    @property
+    def sequences(self) -> list[np.ndarray]:
+        """The sequences of event ids without gaps."""
+        return [row[row != GAP] for row in self.matrix]
+
+    @property
+    def letters(self) -> list[str]:
+        """One character for each symbol, as printed and as written to FASTA."""
+        return letters_for(self.symbols)
+
+    def column_of(self, sequence: int) -> np.ndarray:
+        """Return the column in which each event of a sequence stands."""
+        return np.flatnonzero(self.matrix[sequence] != GAP)
+
+    def to_fasta(self, path: str | os.PathLike[str], names: Sequence[str] | None = None) -> None:
+        """Write the aligned rows as FASTA, with the characters of `letters`."""
+        write_fasta(path, list(self.matrix), self.symbols, names)
+
+    @classmethod
+    def from_fasta(cls, path: str | os.PathLike[str], scoring: Scoring = "inverse") -> Alignment:
+        """Read an alignment from FASTA, where all rows are equally long and "-" is a gap."""
+        _, rows = read_fasta(path)
+        lengths = {len(row) for row in rows}
+        if len(lengths) > 1:
+            raise ValueError(
+                f"{path} is not an alignment: its rows have {min(lengths)} to {max(lengths)} "
+                "letters; equally long rows are needed (align() aligns sequences)"
+            )
+        ids, symbols = index_symbols([row.replace("-", "") for row in rows])
+        matrix = np.full((len(rows), lengths.pop()), GAP, np.int32)
+        for i, row in enumerate(rows):
+            matrix[i, [k for k, letter in enumerate(row) if letter != "-"]] = ids[i]
+        return cls(matrix, symbols, scoring_matrix(scoring, background(ids, len(symbols))))
+
+    def __str__(self) -> str:
+        return format_alignment(self.matrix, self.symbols, score=self.score)
+
+    def __repr__(self) -> str:
+        return (
+            f"Alignment({len(self)} sequences, {self.n_columns} columns, "
+            f"{len(self.symbols)} symbols)"
+        )
+
+
+def index_symbols(
+    sequences: Sequence[Iterable[Hashable]], symbols: Sequence[Hashable] | None = None
+) -> tuple[list[np.ndarray], list[Hashable]]:
+    """Give each symbol an id; return the sequences as ids and the symbols in order of id.
+
+    Without `symbols`, ids follow the sorted order where symbols can be compared, and the order
+    of first occurrence otherwise.
+    """
+    if isinstance(sequences, (str, bytes)):
+        raise ValueError(
+            f"got one sequence ({sequences!r}); a list of sequences is needed, [[…], […]]"
+        )
+    listed: list[list[Hashable]] = []
+    for i, sequence in enumerate(sequences):
+        try:
+            items = [x.item() if isinstance(x, np.generic) else x for x in sequence]
+        except TypeError as error:
+            raise ValueError(
+                f"sequence {i} is {sequence!r}; a sequence of hashable symbols is needed"
+            ) from error
+        for symbol in items:
+            try:
+                hash(symbol)
+            except TypeError as error:
+                raise ValueError(
+                    f"sequence {i} holds {symbol!r} of type {type(symbol).__name__}, which is not "
+                    "hashable; use strings, numbers or tuples"
+                ) from error
+        listed.append(items)
+    if symbols is None:
+        found = list(dict.fromkeys(symbol for items in listed for symbol in items))
+        try:
+            found.sort()  # pyright: ignore[reportCallIssue]
+        except TypeError:
+            pass
+    else:
+        found = list(symbols)
+    ids = {symbol: i for i, symbol in enumerate(found)}
+    return [np.array([ids[s] for s in items], dtype=np.int32) for items in listed], found
+
+
+def pairwise_scores(
+    sequences: Sequence[np.ndarray], scores: np.ndarray, gap: float = 0.0, *, progress: bool = False
+) -> np.ndarray:
+    """Return the score of the best alignment of every pair (N, N), each with itself included."""
+    n = len(sequences)
+    offsets = np.concatenate([[0], np.cumsum([len(s) for s in sequences])]).astype(np.int64)
+    flat = np.concatenate([np.asarray(s, np.int32) for s in sequences]) if n else np.empty(0, np.int32)
+    out = np.zeros((n, n))
+    for j in tqdm(range(n), desc="pairs", disable=not progress, leave=False):
+        pairs = np.column_stack([np.arange(j), np.full(j, j)]).astype(np.int64)
+        out[:j, j] = out[j, :j] = kernels.pair_scores(flat, offsets, pairs, scores, gap)
+    np.fill_diagonal(out, [scores[s, s].sum() for s in sequences])
+    return out
+
+
+def guide_tree(pair_scores: np.ndarray) -> np.ndarray:
+    """Return the UPGMA tree over d_ij = 1 − s_ij / min(s_ii, s_jj) as a linkage matrix."""
+    own = np.diag(pair_scores)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        similarity = pair_scores / np.minimum.outer(own, own)
+    distance = 1.0 - np.clip(np.nan_to_num(similarity, nan=0.0, posinf=0.0, neginf=0.0), 0.0, 1.0)
+    np.fill_diagonal(distance, 0.0)
+    return linkage(squareform(distance, checks=False), method="average")
+
+
+def _join(a: np.ndarray, b: np.ndarray, scores: np.ndarray, gap: float) -> np.ndarray:
+    """Align two groups, each an alignment matrix, with each other."""
+    columns_a = kernels.columns_of(a, len(scores))
+    columns_b = kernels.columns_of(b, len(scores))
+    if gap == 0.0:
+        _, match_a, match_b = kernels.chain(*columns_a, *columns_b, scores)
+    else:
+        cells = (a.shape[1] + 1) * (b.shape[1] + 1)
+        if cells > _MAX_TABLE:
+            raise MemoryError(
+                f"aligning {a.shape[1]} with {b.shape[1]} columns at gap cost {gap} needs a table "
+                f"of {cells / 2**30:.0f} GB, allowed are {_MAX_TABLE / 2**30:.0f}; use gap=0, "
+                "fewer or shorter sequences (top_n), or events that occur less often"
+            )
+        _, match_a, match_b = kernels.table(*columns_a, len(a), *columns_b, len(b), scores, gap)
+    return _interleave(a, b, match_a, match_b)
+
+
+def _interleave(a: np.ndarray, b: np.ndarray, match_a: np.ndarray, match_b: np.ndarray) -> np.ndarray:
+    """Lay out two groups so that matched columns coincide; between matches, A's columns first."""
+    # In front of match k stand all its unmatched columns: a column's place is its own index
+    # plus the columns of the other group that come before it.
+    extra_a = np.diff(match_a, prepend=-1, append=a.shape[1]) - 1
+    extra_b = np.diff(match_b, prepend=-1, append=b.shape[1]) - 1
+    length = a.shape[1] + b.shape[1] - len(match_a)
+    place_a = np.arange(a.shape[1]) + np.repeat(
+        np.concatenate([[0], np.cumsum(extra_b)[:-1]]), extra_a + np.r_[np.ones(len(match_a), int), 0]
+    )
+    place_b = np.arange(b.shape[1]) + np.repeat(
+        np.cumsum(extra_a), extra_b + np.r_[np.ones(len(match_b), int), 0]
+    )
+    # A matched column of A comes after B's unmatched columns of the same stretch.
+    place_a[match_a] = place_b[match_b]
+    out = np.full((len(a) + len(b), length), GAP, np.int32)
+    out[: len(a), place_a] = a
+    out[len(a) :, place_b] = b
+    return out
+
+
+def _progressive(
+    sequences: Sequence[np.ndarray], tree: np.ndarray, scores: np.ndarray, gap: float, progress: bool
+) -> np.ndarray:
+    n = len(sequences)
+    groups = {i: (sequence[None, :].astype(np.int32), [i]) for i, sequence in enumerate(sequences)}
+    for k, (left, right) in enumerate(
+        tqdm(tree[:, :2].astype(int), desc="progressive", disable=not progress, leave=False)
+    ):
+        (a, rows_a), (b, rows_b) = groups.pop(left), groups.pop(right)
+        groups[n + k] = (_join(a, b, scores, gap), rows_a + rows_b)
+    ((matrix, rows),) = groups.values()
+    return matrix[np.argsort(rows)]
+
+
+def _refine(
+    matrix: np.ndarray, scores: np.ndarray, gap: float, rounds: int, progress: bool
+) -> np.ndarray:
+    """Take out each sequence and align it again with the rest, while the sum of pairs grows."""
+    n = len(matrix)
+    for _ in range(rounds if n > 2 else 0):
+        changed = False
+        for k in tqdm(range(n), desc="refinement", disable=not progress, leave=False):
+            rest = np.delete(matrix, k, axis=0)
+            rest = rest[:, (rest != GAP).any(axis=0)]
+            sequence = matrix[k][matrix[k] != GAP][None, :]
+            joined = _join(rest, sequence, scores, gap)
+            new = kernels.cross_score(joined, n - 1, scores, gap)
+            if new > kernels.cross_score(matrix, k, scores, gap):
+                matrix = np.insert(joined[:-1], k, joined[-1], axis=0)
+                changed = True
+        if not changed:
+            break
+    return matrix
+
+
+def align_ids(
+    sequences: Sequence[np.ndarray],
+    symbols: Sequence[Hashable],
+    scores: np.ndarray,
+    *,
+    gap: float = 0.0,
+    engine: str = "native",
+    refine: int = 1,
+    tree: np.ndarray | None = None,
+    progress: bool = False,
+) -> Alignment:
+    """Align sequences of event ids under a scoring matrix; see `align`."""
+    n = len(sequences)
+    if engine not in ("native", "clustalw"):
+        raise ValueError(f'engine={engine!r} is not known; use "native" or "clustalw"')
+    if not np.isfinite(gap) or gap < 0:
+        raise ValueError(f"gap={gap} must be a cost of at least 0")
+    # A pair of rows has at most as many columns with an event as it has events.
+    steps = sum(len(s) for s in sequences)
+    scores, step = quantise(scores, n * max(steps, 1))
+    gap = float(np.round(gap / step) * step)
+    if n == 1:
+        return Alignment(np.asarray(sequences[0], np.int32)[None, :], symbols, scores, gap)
+    if tree is None:
+        tree = guide_tree(pairwise_scores(sequences, scores, gap, progress=progress))
+    if engine == "clustalw":
+        from align_rudder.clustalw import clustalw_align
+
+        matrix = clustalw_align(sequences, scores, tree, gap)
+    else:
+        matrix = _progressive(sequences, tree, scores, gap, progress)
+        matrix = _refine(matrix, scores, gap, refine, progress)
+    return Alignment(matrix, symbols, scores, gap, tree)
+
+
+def align(
+    sequences: Sequence[Iterable[Hashable]],
+    scoring: Scoring = "inverse",
+    *,
+    gap: float = 0.0,
+    engine: str = "native",
+    refine: int = 1,
+    alpha: float = -1.0,
+    epsilon: float = 0.0,
+    progress: bool = False,
+) -> Alignment:
+    """Align two or more sequences of any hashable symbols.
+
+    Args:
+        sequences: The sequences; an empty one becomes a row of gaps.
+        scoring: "inverse" (1/p_i on the diagonal), "log", "karlin-altschul", or a symmetric matrix
+            over the symbols in sorted order.
+        gap: Cost of each event that stands beside a gap, for each pair of sequences.
+        engine: "native", or "clustalw" for the program of that name, where it is installed.
+        refine: Rounds in which every sequence is taken out and aligned again.
+        alpha: Score of a mismatch ("inverse", "log").
+        epsilon: ε of the Karlin–Altschul scores.
+        progress: Whether to show progress bars.
+
+    Returns:
+        The alignment; `print` shows it.
+    """
+    ids, symbols = index_symbols(sequences)
+    if len(ids) < 2:
+        raise ValueError(f"got {len(ids)} sequence(s); at least two are needed to align")
+    p = background(ids, len(symbols))
+    scores = scoring_matrix(scoring, p, alpha=alpha, epsilon=epsilon)
+    return align_ids(
+        ids, symbols, scores, gap=gap, engine=engine, refine=refine, progress=progress
+    )

@@ -1,0 +1,270 @@
+"""Episode: the one type for trajectories, and its npz file.
+
+A file of episodes is flat: the steps of all episodes one after the other, and `lengths`. So
+`np.savez(path, observations=…, actions=…, rewards=…, lengths=…)` with plain arrays is enough to
+bring one's own data; entries of a dict observation are called `observations/NAME`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from align_rudder._files import load_npz, save_npz
+
+__all__ = ["Episode", "Tree", "load_episodes", "save_episodes", "select_top", "tree_index"]
+
+Tree = Any
+"""An array, or a dict or tuple of trees: what a Gymnasium space of any kind stacks to."""
+
+_KIND, _VERSION = "align-rudder-episodes", 1
+
+
+def _stack(values: Any, name: str) -> Tree:
+    """Turn arrays, or a list of observations (dicts and tuples included), into a tree of arrays."""
+    if isinstance(values, Mapping):
+        return {str(key): _stack(value, f"{name}[{key!r}]") for key, value in values.items()}
+    if isinstance(values, tuple) and values and isinstance(values[0], (np.ndarray, Mapping)):
+        return tuple(_stack(value, f"{name}[{i}]") for i, value in enumerate(values))
+    if isinstance(values, Sequence) and values and isinstance(values[0], Mapping):
+        keys = set(values[0])
+        if any(not isinstance(v, Mapping) or set(v) != keys for v in values):
+            raise ValueError(f"{name} has steps with different keys; every step needs {keys}")
+        return {str(k): _stack([v[k] for v in values], f"{name}[{k!r}]") for k in values[0]}
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} is ragged: its steps have different shapes; every step needs the same"
+        ) from error
+    if array.dtype.hasobject:
+        raise ValueError(
+            f"{name} has elements of type {type(array.flat[0]).__name__ if array.size else 'object'}"
+            "; numbers or strings are needed (for sequences of arbitrary symbols use fit_events)"
+        )
+    if array.ndim == 0:
+        raise ValueError(f"{name} is a single value ({array}); a sequence over time is needed")
+    return array
+
+
+def _check_length(tree: Tree, length: int, name: str, hint: str) -> None:
+    if isinstance(tree, (dict, tuple)):
+        for key, part in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            _check_length(part, length, f"{name}[{key!r}]", hint)
+    elif len(tree) != length:
+        raise ValueError(f"{name} has length {len(tree)}, needed are {length}: {hint}")
+
+
+def tree_index(tree: Tree, index: Any) -> Tree:
+    """Return the same tree with every array indexed along time."""
+    if isinstance(tree, dict):
+        return {key: tree_index(part, index) for key, part in tree.items()}
+    if isinstance(tree, tuple):
+        return tuple(tree_index(part, index) for part in tree)
+    return tree[index]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Episode:
+    """One trajectory of T steps, checked when it is made.
+
+    Args:
+        observations: T+1 observations, the last one after the last action: an array, a dict or
+            tuple of arrays, or a list of observations.
+        actions: T actions, in any of the same forms.
+        rewards: T finite rewards.
+        terminated: Whether the environment ended the episode.
+        truncated: Whether it was cut off, for example by a time limit.
+        infos: None, or T dicts: the `info` of each step.
+
+    Example:
+        >>> episode = Episode([0, 1, 2], actions=[1, 1], rewards=[0.0, 1.0])
+        >>> len(episode), episode.ret
+        (2, 1.0)
+        >>> Episode([0, 1], actions=[1, 1], rewards=[0.0, 1.0])
+        Traceback (most recent call last):
+        ...
+        ValueError: observations has length 2, needed are 3: for 2 rewards an episode has 3
+        observations, the last one seen after the last action
+    """
+
+    observations: Tree
+    actions: Tree
+    rewards: np.ndarray
+    terminated: bool = True
+    truncated: bool = False
+    infos: Sequence[Mapping[str, Any]] | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            rewards = np.array(self.rewards, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"rewards must be numbers, one for each step: {error}") from error
+        if rewards.ndim != 1:
+            raise ValueError(f"rewards has shape {rewards.shape}; one number for each step needed")
+        steps = len(rewards)
+        if steps == 0:
+            raise ValueError("the episode has no steps; at least one is needed")
+        if not np.isfinite(rewards).all():
+            bad = int(np.flatnonzero(~np.isfinite(rewards))[0])
+            raise ValueError(f"rewards[{bad}] is {rewards[bad]}; every reward must be finite")
+        observations, actions = _stack(self.observations, "observations"), _stack(self.actions, "actions")
+        _check_length(
+            observations, steps + 1, "observations",
+            f"for {steps} rewards an episode has {steps + 1} observations, the last one seen after "
+            "the last action",
+        )
+        _check_length(actions, steps, "actions", f"one action for each of the {steps} rewards")
+        infos = self.infos
+        if infos is not None:
+            infos = [dict(info) for info in infos]
+            if len(infos) != steps:
+                raise ValueError(f"infos has length {len(infos)}, needed are {steps}: one a step")
+        rewards.setflags(write=False)
+        for field, value in [
+            ("observations", observations), ("actions", actions), ("rewards", rewards),
+            ("infos", infos), ("terminated", bool(self.terminated)),
+            ("truncated", bool(self.truncated)),
+        ]:
+            object.__setattr__(self, field, value)
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def ret(self) -> float:
+        """The undiscounted return, the sum of the rewards."""
+        return float(self.rewards.sum())
+
+    def __repr__(self) -> str:
+        end = "terminated" if self.terminated else "truncated" if self.truncated else "unfinished"
+        return f"Episode({len(self)} steps, return {self.ret:g}, {end})"
+
+    def slice(self, start: int, stop: int) -> Episode:
+        """Return steps `start` to `stop` (exclusive) as an episode; it ends as the whole does
+        only if it holds the last step.
+        """  # noqa: D205
+        if not 0 <= start < stop <= len(self):
+            raise ValueError(f"steps {start}:{stop} are not a part of an episode of {len(self)} steps")
+        last = stop == len(self)
+        return Episode(
+            tree_index(self.observations, np.s_[start : stop + 1]),
+            tree_index(self.actions, np.s_[start:stop]),
+            self.rewards[start:stop],
+            terminated=self.terminated and last,
+            truncated=self.truncated and last,
+            infos=None if self.infos is None else self.infos[start:stop],
+        )
+
+
+def select_top(
+    returns: Sequence[float], lengths: Sequence[int], top_n: int | None
+) -> np.ndarray:
+    """Return the indices of the `top_n` episodes, by return and by shortness among equals.
+
+    The order of the input is kept among what is chosen.
+    """
+    n = len(returns)
+    if top_n is None or top_n >= n:
+        return np.arange(n)
+    order = np.lexsort((np.asarray(lengths), -np.asarray(returns, dtype=float)))
+    return np.sort(order[:top_n])
+
+
+def _flatten(tree: Tree, name: str) -> dict[str, np.ndarray]:
+    if isinstance(tree, dict):
+        items = tree.items()
+    elif isinstance(tree, tuple):
+        items = ((f"({i})", part) for i, part in enumerate(tree))
+    else:
+        return {name: tree}
+    return {k: v for key, part in items for k, v in _flatten(part, f"{name}/{key}").items()}
+
+
+def _unflatten(arrays: Mapping[str, np.ndarray], name: str) -> Tree:
+    if name in arrays:
+        return arrays[name]
+    prefix = f"{name}/"
+    keys = list(dict.fromkeys(k[len(prefix) :].split("/")[0] for k in arrays if k.startswith(prefix)))
+    if not keys:
+        raise ValueError(f"the file has no {name!r}; it has {sorted(arrays)}")
+    parts = {key: _unflatten(arrays, prefix + key) for key in keys}
+    if all(key.startswith("(") for key in keys):
+        return tuple(parts[f"({i})"] for i in range(len(keys)))
+    return parts
+
+
+def save_episodes(path: str | os.PathLike[str], episodes: Sequence[Episode]) -> None:
+    """Save episodes of one environment as an npz file (see the module's notes)."""
+    if not episodes:
+        raise ValueError("there are no episodes to save")
+    flat = [
+        {**_flatten(e.observations, "observations"), **_flatten(e.actions, "actions")}
+        for e in episodes
+    ]
+    for i, parts in enumerate(flat):
+        if parts.keys() != flat[0].keys() or any(
+            parts[k].shape[1:] != flat[0][k].shape[1:] for k in parts
+        ):
+            raise ValueError(
+                f"episode {i} has other observations or actions than episode 0; one file holds "
+                "episodes of one environment"
+            )
+    arrays = {key: np.concatenate([parts[key] for parts in flat]) for key in flat[0]}
+    arrays["rewards"] = np.concatenate([e.rewards for e in episodes])
+    arrays["lengths"] = np.array([len(e) for e in episodes])
+    arrays["terminated"] = np.array([e.terminated for e in episodes])
+    arrays["truncated"] = np.array([e.truncated for e in episodes])
+    if any(e.infos is not None for e in episodes):
+        text = json.dumps([e.infos for e in episodes], default=_jsonable)
+        arrays["infos"] = np.frombuffer(text.encode(), dtype=np.uint8)
+    save_npz(path, _KIND, _VERSION, {}, arrays)
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    raise ValueError(
+        f"infos hold a {type(value).__name__}, which JSON cannot store; keep numbers, strings, "
+        "lists and dicts, or drop infos"
+    )
+
+
+def load_episodes(path: str | os.PathLike[str]) -> list[Episode]:
+    """Load the episodes of an npz file, one written by `save_episodes` or by `np.savez`."""
+    _, arrays = load_npz(path, _KIND, _VERSION, header_needed=False)
+    for name in ("rewards", "lengths"):
+        if name not in arrays:
+            raise ValueError(
+                f"{path} has no {name!r}; a file of episodes holds observations, actions, rewards "
+                f"and lengths (steps of each episode), this one {sorted(arrays)}"
+            )
+    lengths = np.atleast_1d(arrays["lengths"]).astype(int)
+    n, steps = len(lengths), int(lengths.sum())
+    if (lengths <= 0).any():
+        raise ValueError(f"{path}: every entry of lengths must be positive, got {lengths.min()}")
+    observations, actions = _unflatten(arrays, "observations"), _unflatten(arrays, "actions")
+    hint = f"lengths add up to {steps} steps in {n} episodes (each with one more observation)"
+    _check_length(arrays["rewards"], steps, f"{path}: rewards", hint)
+    _check_length(actions, steps, f"{path}: actions", hint)
+    _check_length(observations, steps + n, f"{path}: observations", hint)
+    terminated = np.broadcast_to(arrays.get("terminated", True), n)
+    truncated = np.broadcast_to(arrays.get("truncated", False), n)
+    infos = json.loads(arrays["infos"].tobytes().decode()) if "infos" in arrays else [None] * n
+    ends = np.cumsum(lengths)
+    return [
+        Episode(
+            tree_index(observations, np.s_[end - length + i : end + i + 1]),
+            tree_index(actions, np.s_[end - length : end]),
+            arrays["rewards"][end - length : end],
+            terminated=bool(terminated[i]),
+            truncated=bool(truncated[i]),
+            infos=infos[i],
+        )
+        for i, (length, end) in enumerate(zip(lengths, ends, strict=True))
+    ]

@@ -1,0 +1,137 @@
+"""How alignments look in a terminal, and FASTA in and out."""
+
+from __future__ import annotations
+
+import os
+import string
+from collections.abc import Hashable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from align_rudder._files import write_whole
+
+__all__ = ["format_alignment", "legend", "letters_for", "read_fasta", "wrap_columns", "write_fasta"]
+
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase + string.digits
+
+
+def letters_for(symbols: Sequence[Hashable]) -> list[str]:
+    """Return a short code for each symbol.
+
+    Symbols that are single visible characters stand for themselves; otherwise letters, digits
+    and, beyond 62 symbols, numbers of equal width.
+
+    Example:
+        >>> letters_for(["+log", "+plank"])
+        ['A', 'B']
+    """
+    if all(isinstance(s, str) and len(s) == 1 and s.isprintable() and s not in "-> " for s in symbols):
+        return [str(s) for s in symbols]
+    if len(symbols) <= len(_LETTERS):
+        return list(_LETTERS[: len(symbols)])
+    width = len(str(len(symbols) - 1))
+    return [f"{i:0{width}d}" for i in range(len(symbols))]
+
+
+def wrap_columns(n_columns: int, cell: int, indent: int, width: int) -> Iterator[slice]:
+    """Yield slices of columns that fit into lines of `width` characters."""
+    step = max((width - indent) // cell, 1)
+    for start in range(0, max(n_columns, 1), step):
+        yield slice(start, min(start + step, n_columns))
+
+
+def legend(symbols: Sequence[Hashable], letters: Sequence[str], width: int = 100) -> str:
+    """Return "A = log, B = plank …", wrapped; empty where the letters are the symbols."""
+    if list(symbols) == list(letters):
+        return ""
+    lines, line = [], ""
+    for letter, symbol in zip(letters, symbols, strict=True):
+        entry = f"{letter} = {symbol}"
+        if line and len(line) + len(entry) + 2 > width:
+            lines.append(line)
+            line = ""
+        line += (", " if line else "") + entry
+    return "\n".join([*lines, line])
+
+
+def format_alignment(
+    matrix: np.ndarray,
+    symbols: Sequence[Hashable],
+    *,
+    score: float | None = None,
+    width: int = 100,
+    max_rows: int = 100,
+) -> str:
+    """Return an alignment as text: a row for each sequence, stars under conserved columns."""
+    letters = letters_for(symbols)
+    cell = max((len(x) for x in letters), default=1)
+    codes = np.array([*letters, "-" * cell])
+    pad = cell + 1 if cell > 1 else 1
+    n, length = matrix.shape
+    head = f"{n} sequences, {length} columns, {len(symbols)} symbols"
+    if score is not None:
+        head += f", sum of pairs {score:.6g}"
+    conserved = (matrix == matrix[0]).all(axis=0) & (matrix[0] >= 0) if n else np.empty(0, bool)
+    indent = 5
+    lines = [head]
+    blocks = list(wrap_columns(length, pad, indent, width))
+    for k, block in enumerate(blocks):
+        if len(blocks) > 1:
+            lines.append(("\n" if k else "") + f"columns {block.start} to {block.stop - 1}")
+        for i in range(min(n, max_rows)):
+            row = "".join(f"{codes[e]:<{pad}}" for e in matrix[i, block])
+            lines.append(f"{i:>3}  {row}".rstrip())
+        if n > max_rows:
+            lines.append(f"     … and {n - max_rows} more sequences")
+        if conserved[block].any():
+            stars = "".join(f"{'*' if c else ' ':<{pad}}" for c in conserved[block])
+            lines.append((" " * indent + stars).rstrip())
+    key = legend(symbols, letters, width)
+    return "\n".join([*lines, key] if key else lines)
+
+
+def read_fasta(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
+    """Read a FASTA file: the names, and the sequences with their gaps ("-")."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not a text file, so not FASTA: {error}") from error
+    names: list[str] = []
+    sequences: list[list[str]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
+        if line.startswith(">"):
+            names.append(line[1:].strip())
+            sequences.append([])
+        elif line:
+            if not sequences:
+                raise ValueError(
+                    f"{path}, line {number}: a FASTA file begins with a line '>name', got {line[:40]!r}"
+                )
+            sequences[-1].append(line)
+    if not names:
+        raise ValueError(f"{path} holds no sequence; a FASTA file has lines '>name' and letters")
+    return names, ["".join(parts) for parts in sequences]
+
+
+def write_fasta(
+    path: str | os.PathLike[str],
+    rows: Sequence[np.ndarray],
+    symbols: Sequence[Hashable],
+    names: Sequence[str] | None = None,
+) -> None:
+    """Write sequences or rows of an alignment (ids, gap -1) as FASTA, 80 letters a line."""
+    letters = letters_for(symbols)
+    if any(len(letter) > 1 for letter in letters):
+        raise ValueError(
+            f"there are {len(symbols)} symbols; FASTA has one letter for each, which gives out at "
+            f"{len(_LETTERS)}"
+        )
+    codes = [*letters, "-"]
+    lines: list[str] = []
+    for i, row in enumerate(rows):
+        lines.append(f">{names[i] if names else i}")
+        text = "".join(codes[e] for e in row)
+        lines += [text[k : k + 80] for k in range(0, len(text), 80)] or [""]
+    write_whole(path, lambda file: file.write(("\n".join(lines) + "\n").encode()))
