@@ -1,0 +1,55 @@
+"""(I) Events: from episodes to sequences of few, recurring events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from align_rudder.episodes import Episode
+from align_rudder.events.base import Encoded, EventEncoder, leaves
+from align_rudder.events.clusters import EventClustering
+from align_rudder.events.deltas import DeltaEvents
+from align_rudder.events.encoders import FunctionEvents, SymbolEvents
+from align_rudder.events.states import FeatureEvents, StateEvents
+from align_rudder.events.successor import successor_features, successor_representation
+
+__all__ = [
+    "DeltaEvents", "Encoded", "EventClustering", "EventEncoder", "FeatureEvents", "FunctionEvents",
+    "StateEvents", "SymbolEvents", "choose_encoder", "encoder_from_state", "successor_features",
+    "successor_representation",
+]
+
+_ENCODERS: dict[str, type[EventEncoder]] = {
+    c.__name__: c for c in (DeltaEvents, FeatureEvents, FunctionEvents, StateEvents, SymbolEvents)
+}
+
+
+def choose_encoder(
+    events: EventEncoder | Callable[..., Any] | None, episodes: Sequence[Episode]
+) -> EventEncoder:
+    """Return the encoder asked for, or the one that fits the observations.
+
+    Whole numbers and strings alone are states (`StateEvents`); vectors and dicts of numbers are
+    taken by their changes (`DeltaEvents`).
+    """
+    if isinstance(events, EventEncoder):
+        return events
+    if callable(events):
+        return FunctionEvents(events)
+    if events is not None:
+        raise ValueError(f"events={events!r} is neither an encoder nor a function")
+    parts = leaves(episodes[0].observations)
+    if len(parts) == 1 and parts[0].dtype.kind in "biuUS" and np.prod(parts[0].shape[1:]) <= 4:
+        return StateEvents()
+    return DeltaEvents()
+
+
+def encoder_from_state(
+    kind: str, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> EventEncoder:
+    """Return a fitted encoder from what its `state` returned."""
+    if kind not in _ENCODERS:
+        raise ValueError(f"the file has events of kind {kind!r}; known are {sorted(_ENCODERS)}")
+    return _ENCODERS[kind].from_state(header, arrays)

@@ -1,0 +1,157 @@
+"""What every event encoder does: transitions to event ids, for whole episodes and step by step."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from align_rudder._warnings import warn
+from align_rudder.episodes import Episode, Tree, tree_index
+from align_rudder.redistribution import NO_EVENT
+
+__all__ = ["MAX_SENSIBLE_EVENTS", "Encoded", "EventEncoder", "leaves", "leaf_names"]
+
+MAX_SENSIBLE_EVENTS = 20
+
+
+class Encoded(NamedTuple):
+    """An episode as events: that of the start state, and one for each step (-1: none)."""
+
+    start: int
+    events: np.ndarray
+
+    @property
+    def sequence(self) -> np.ndarray:
+        """The events in order, the start state's first, steps without event left out."""
+        all_events = np.concatenate([[self.start], self.events])
+        return all_events[all_events != NO_EVENT].astype(np.int32)
+
+
+class EventEncoder(ABC):
+    """Maps transitions to events 0…n−1, to -1 for "no event", to n for "an event never seen".
+
+    A subclass says what the event of one transition is, and whether an event happens each time
+    (an item collected) or when it is entered (a region of states): then runs are collapsed.
+    """
+
+    collapse_runs: ClassVar[bool] = False
+    symbols_: Sequence[Hashable]
+
+    @property
+    def n_events(self) -> int:
+        """Number of events found by `fit`."""
+        return len(self._symbols())
+
+    def _symbols(self) -> Sequence[Hashable]:
+        if not hasattr(self, "symbols_"):
+            raise ValueError(f"{type(self).__name__} is not fitted; call fit(demonstrations) first")
+        return self.symbols_
+
+    @abstractmethod
+    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Any:
+        """Find the events of the demonstrations; returns self."""
+
+    def start_event(self, obs: Any) -> int:
+        """Return the event of the start state, -1 where states are no events."""
+        return NO_EVENT
+
+    @abstractmethod
+    def transition_event(
+        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
+    ) -> int:
+        """Return the event of one transition, before runs are collapsed."""
+
+    def transition_events(
+        self, obs: Tree, actions: Tree, rewards: np.ndarray, next_obs: Tree,
+        infos: Sequence[Mapping[str, Any]],
+    ) -> np.ndarray:
+        """Return the events of a batch of transitions (first axis), before runs are collapsed."""
+        return np.array(
+            [
+                self.transition_event(
+                    tree_index(obs, i), tree_index(actions, i), float(rewards[i]),
+                    tree_index(next_obs, i), infos[i],
+                )
+                for i in range(len(rewards))
+            ],
+            dtype=np.int64,
+        )
+
+    def start_events(self, obs: Tree) -> np.ndarray:
+        """Return the events of a batch of start states."""
+        n = len(leaves(obs)[0])
+        return np.array([self.start_event(tree_index(obs, i)) for i in range(n)], dtype=np.int64)
+
+    def encode(self, episode: Episode) -> Encoded:
+        """Return the events of a whole episode, just as one step at a time would give them."""
+        self._symbols()
+        infos = episode.infos if episode.infos is not None else [{}] * len(episode)
+        raw = self.transition_events(
+            tree_index(episode.observations, np.s_[:-1]), episode.actions, episode.rewards,
+            tree_index(episode.observations, np.s_[1:]), infos,
+        )
+        start = self.start_event(tree_index(episode.observations, 0))
+        if self.collapse_runs:
+            raw = _collapse(start, raw)
+        return Encoded(start, raw)
+
+    def warn_if_many(self) -> None:
+        """Warn where there are more events than alignments can tell from chance."""
+        if self.n_events > MAX_SENSIBLE_EVENTS:
+            warn(
+                f"{self.n_events} events: with more than about {MAX_SENSIBLE_EVENTS}, good "
+                "alignments can no longer be told from random ones (inconsistency of maximum "
+                "parsimony); merge events, for example with max_events",
+                stacklevel=4,
+            )
+
+    def observation_shapes(self) -> dict[str, list[int]] | None:
+        """Return the shape of each part of an observation this encoder was fitted on, if it cares."""
+        return getattr(self, "shapes_", None)
+
+    @abstractmethod
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return what to save: a JSON header and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> EventEncoder:
+        """Return the fitted encoder that `state` describes."""
+
+    def __repr__(self) -> str:
+        parameters = ", ".join(
+            f"{k}={v!r}" for k, v in vars(self).items() if not k.endswith("_") and k[0] != "_"
+        )
+        return f"{type(self).__name__}({parameters})"
+
+
+def _collapse(start: int, raw: np.ndarray) -> np.ndarray:
+    """Keep an event only where it is entered; no event does not end a run."""
+    events = np.concatenate([[start], raw])
+    last_at = np.maximum.accumulate(np.where(events != NO_EVENT, np.arange(len(events)), 0))
+    before = events[last_at[:-1]]
+    return np.where(raw == before, NO_EVENT, raw)
+
+
+def leaves(tree: Tree, keys: Sequence[str] | None = None) -> list[np.ndarray]:
+    """Return the arrays of a tree in a fixed order; of a dict, those of `keys` where given."""
+    if isinstance(tree, Mapping):
+        if keys is not None and (missing := [k for k in keys if k not in tree]):
+            raise ValueError(f"the observation has no {missing}; it has {sorted(tree)}")
+        return [leaf for k in (keys if keys is not None else sorted(tree)) for leaf in leaves(tree[k])]
+    if isinstance(tree, tuple):
+        return [leaf for part in tree for leaf in leaves(part)]
+    return [np.asarray(tree)]
+
+
+def leaf_names(tree: Tree, keys: Sequence[str] | None = None, prefix: str = "") -> list[str]:
+    """Return the name of each array that `leaves` returns."""
+    if isinstance(tree, Mapping):
+        chosen = keys if keys is not None else sorted(tree)
+        return [n for k in chosen for n in leaf_names(tree[k], None, f"{prefix}{k}.")]
+    if isinstance(tree, tuple):
+        return [n for i, part in enumerate(tree) for n in leaf_names(part, None, f"{prefix}{i}.")]
+    return [prefix[:-1]]

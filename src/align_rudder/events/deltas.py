@@ -1,0 +1,247 @@
+"""Events that are changes: clusters of the differences of consecutive observations."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numba import njit
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.metrics import euclidean_distances
+
+from align_rudder.episodes import Episode, Tree
+from align_rudder.events.base import EventEncoder, leaf_names, leaves
+from align_rudder.events.clusters import EventClustering, merge_least_visited
+from align_rudder.events.states import _flat, _shapes
+from align_rudder.redistribution import NO_EVENT
+
+__all__ = ["DeltaEvents"]
+
+
+@njit(cache=True)
+def _nearest(deltas, projection, exemplars, labels):
+    """Return the label of the exemplar nearest to each projected delta; no change, no event."""
+    n, d = deltas.shape
+    out = np.empty(n, np.int64)
+    z = np.empty(projection.shape[1])
+    for i in range(n):
+        changed = False
+        z[:] = 0.0
+        for j in range(d):
+            if deltas[i, j] != 0.0:
+                changed = True
+                for k in range(len(z)):
+                    z[k] += deltas[i, j] * projection[j, k]
+        if not changed:
+            out[i] = -1
+            continue
+        best, at = np.inf, 0
+        for x in range(len(exemplars)):
+            distance = 0.0
+            for k in range(len(z)):
+                distance += (z[k] - exemplars[x, k]) ** 2
+            if distance < best:
+                best, at = distance, x
+        out[i] = labels[at]
+    return out
+
+
+class DeltaEvents(EventEncoder):
+    """Differences of consecutive observations, clustered; an event is each change that is seen.
+
+    Made for inventories and other vectors or dicts of numbers. The parts of an observation (the
+    entries of a dict; of a plain vector its components, or the given `parts`) are brought to the
+    same information: larger parts to as many principal components as the smallest part of several
+    components has, each part to the same variance. Changes that repeat exactly (counts of items)
+    are clusters by themselves, continuous ones are clustered by affinity propagation. The cluster of
+    no change and very large clusters are no events; above `max_events` the rarest is merged into
+    the most similar one, "no change" included.
+
+    Args:
+        max_events: The most events.
+        keys: For dict observations, the entries used; None for all.
+        parts: For plain vectors, the parts as name -> (start, stop); None: each component.
+        max_share: A cluster with more than this share of all steps is no event.
+        max_samples: The most different changes to cluster; above it, k-means goes first.
+
+    Example:
+        >>> log, plank = [0, 1, 2, 2, 1, 1], [0, 0, 0, 0, 4, 4]
+        >>> demos = [Episode({"log": log, "plank": plank}, [0] * 5, [0, 0, 0, 0, 1])] * 2
+        >>> events = DeltaEvents().fit(demos)
+        >>> events.symbols_
+        ['log+1', 'plank+4 log-1']
+        >>> events.encode(demos[0]).events
+        array([ 0,  0, -1,  1, -1])
+    """
+
+    def __init__(
+        self,
+        max_events: int = 20,
+        *,
+        keys: Sequence[str] | None = None,
+        parts: Mapping[str, tuple[int, int]] | None = None,
+        max_share: float = 0.5,
+        max_samples: int = 1500,
+    ) -> None:
+        self.max_events = max_events
+        self.keys = None if keys is None else list(keys)
+        self.parts = None if parts is None else {k: (int(a), int(b)) for k, (a, b) in parts.items()}
+        self.max_share = max_share
+        self.max_samples = max_samples
+
+    def _vectors(self, tree: Tree, n: int) -> np.ndarray:
+        flat = _flat(tree, self.keys, n)
+        if flat.dtype.kind not in "biuf":
+            raise ValueError(
+                f"DeltaEvents needs numbers, the observations are of type {flat.dtype}; name the "
+                "numeric entries with keys=…"
+            )
+        flat = flat.astype(np.float64)
+        if not np.isfinite(flat).all():
+            raise ValueError("the observations hold NaN or infinite values; clean them first")
+        return flat
+
+    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
+        """Find the kinds of change in the demonstrations."""
+        self.shapes_ = _shapes(episodes, self.keys)
+        deltas = np.concatenate(
+            [np.diff(self._vectors(e.observations, len(e) + 1), axis=0) for e in episodes]
+        )
+        names, parts = self._layout(episodes[0])
+        self._projection = _same_information(deltas, parts)
+        changed = deltas[(deltas != 0).any(axis=1)]
+        z, first, inverse, counts = np.unique(
+            (changed @ self._projection).round(6), axis=0,
+            return_index=True, return_inverse=True, return_counts=True,
+        )
+        if len(z):
+            labels = self._cluster(z, counts, len(deltas))
+        else:
+            z, labels = np.zeros((0, self._projection.shape[1])), np.empty(0, np.int64)
+        # Events are numbered as they first occur.
+        order = dict.fromkeys(label for label in labels[inverse.ravel()].tolist() if label >= 0)
+        renamed = {label: i for i, label in enumerate(order)}
+        self._labels = np.array([renamed.get(label, NO_EVENT) for label in labels.tolist()], np.int64)
+        self._exemplars = z
+        self.symbols_: list[Hashable] = []
+        for e in range(len(renamed)):
+            members = np.flatnonzero(self._labels == e)
+            top = members[counts[members].argmax()]
+            self.symbols_.append(_describe(changed[first[top]], z[top], self._projection, names))
+        self._shorten_exemplars(z, counts)
+        self.warn_if_many()
+        return self
+
+    def _layout(self, episode: Episode) -> tuple[list[str], list[np.ndarray]]:
+        """Return the name of each component, and the components of each part."""
+        names: list[str] = []
+        parts: list[np.ndarray] = []
+        for name, leaf in zip(
+            leaf_names(episode.observations, self.keys), leaves(episode.observations, self.keys),
+            strict=True,
+        ):
+            size = int(np.prod(leaf.shape[1:]))
+            at = len(names)
+            names += [name or "x"] if leaf.ndim == 1 else [f"{name or 'x'}[{i}]" for i in range(size)]
+            parts.append(np.arange(at, at + size))
+        if len(parts) == 1 and self.parts is None:
+            parts = [np.array([i]) for i in parts[0]]
+        elif self.parts is not None:
+            parts = [np.arange(a, b) for a, b in self.parts.values()]
+            covered = np.sort(np.concatenate(parts))
+            if not np.array_equal(covered, np.arange(len(names))):
+                raise ValueError(
+                    f"parts={self.parts} must cover each of the {len(names)} components once"
+                )
+        return names, parts
+
+    def _cluster(self, z: np.ndarray, counts: np.ndarray, steps: int) -> np.ndarray:
+        """Return the cluster of each different change, -1 for those that are no events."""
+        groups = np.arange(len(z))
+        repeated = counts[counts > 1].sum() >= counts.sum() / 2
+        if len(z) > self.max_samples:
+            model = MiniBatchKMeans(self.max_samples, random_state=0, n_init=1)
+            groups = np.unique(model.fit(z, sample_weight=counts).labels_, return_inverse=True)[1]
+        weight = np.bincount(groups, weights=counts)
+        points = np.array([np.bincount(groups, weights=counts * c) for c in z.T]).T / weight[:, None]
+        if repeated:
+            start = np.arange(len(points))
+        else:
+            start = EventClustering(len(points)).fit(points, visits=weight).labels_
+        share = np.bincount(start, weights=weight) / steps
+        n_large = int((share > self.max_share).sum())
+        # The last sample stands for "no change"; it can take others in but is never merged.
+        points = np.vstack([points, np.zeros(z.shape[1])])
+        merged = merge_least_visited(
+            -euclidean_distances(points, squared=True), np.append(start, start.max() + 1),
+            np.append(weight, np.inf), self.max_events + n_large + 1,
+        )
+        share = np.bincount(merged[:-1], weights=weight, minlength=merged.max() + 1) / steps
+        gone = (share > self.max_share) | (np.arange(len(share)) == merged[-1])
+        return np.where(gone[merged[:-1]], NO_EVENT, merged[:-1])[groups]
+
+    def _shorten_exemplars(self, z: np.ndarray, counts: np.ndarray) -> None:
+        """Keep at most `max_samples` exemplars, the most frequent, and one of "no change"."""
+        kept = np.sort(np.argsort(-counts, kind="stable")[: self.max_samples])
+        self._exemplars = np.vstack([np.zeros((1, self._projection.shape[1])), z[kept]])
+        self._labels = np.concatenate([[NO_EVENT], self._labels[kept]])
+
+    def transition_events(
+        self, obs: Tree, actions: Tree, rewards: np.ndarray, next_obs: Tree,
+        infos: Sequence[Mapping[str, Any]],
+    ) -> np.ndarray:
+        n = len(leaves(next_obs, self.keys)[0])
+        deltas = self._vectors(next_obs, n) - self._vectors(obs, n)
+        return _nearest(deltas, self._projection, self._exemplars, self._labels)
+
+    def transition_event(
+        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
+    ) -> int:
+        delta = self._vectors(next_obs, 1) - self._vectors(obs, 1)
+        return int(_nearest(delta, self._projection, self._exemplars, self._labels)[0])
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        header = {
+            "max_events": self.max_events, "keys": self.keys, "parts": self.parts,
+            "max_share": self.max_share, "max_samples": self.max_samples,
+        }
+        arrays = {
+            "projection": self._projection, "exemplars": self._exemplars, "labels": self._labels,
+        }
+        return {"parameters": header, "shapes": self.shapes_, "symbols": list(self._symbols())}, arrays
+
+    @classmethod
+    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> DeltaEvents:
+        encoder = cls(**header["parameters"])
+        encoder.shapes_ = header["shapes"]
+        encoder.symbols_ = list(header["symbols"])
+        encoder._projection = arrays["projection"]
+        encoder._exemplars = arrays["exemplars"]
+        encoder._labels = arrays["labels"]
+        return encoder
+
+
+def _same_information(deltas: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the projection that gives all parts as many components and the same variance."""
+    several = [len(part) for part in parts if len(part) > 1]
+    n_components = min(several, default=1)
+    blocks = []
+    for part in parts:
+        block = np.zeros((deltas.shape[1], min(len(part), n_components)))
+        values = deltas[:, part]
+        if len(part) > n_components:
+            block[part] = np.linalg.svd(values, full_matrices=False)[2][:n_components].T
+        else:
+            block[part] = np.eye(len(part))
+        size = np.sqrt((((deltas @ block) ** 2).sum(axis=1)).mean())
+        blocks.append(block / size if size > 0 else block)
+    return np.hstack(blocks)
+
+
+def _describe(delta: np.ndarray, z: np.ndarray, projection: np.ndarray, names: Sequence[str]) -> str:
+    """Return a change in words: its components, the most telling first."""
+    weight = np.abs(delta) * np.abs(projection).max(axis=1)
+    order = [j for j in np.argsort(-weight, kind="stable") if delta[j] != 0]
+    text = " ".join(f"{names[j]}{delta[j]:+.3g}" for j in order[:3])
+    return text + (" …" if len(order) > 3 else "")

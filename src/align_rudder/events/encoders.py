@@ -1,0 +1,148 @@
+"""Events that are there already: symbols in the data, or what a user's function returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from align_rudder._files import decode_symbol, encode_symbol
+from align_rudder.alignment import index_symbols
+from align_rudder.episodes import Episode, tree_index
+from align_rudder.events.base import EventEncoder
+from align_rudder.redistribution import NO_EVENT
+
+__all__ = ["FunctionEvents", "SymbolEvents"]
+
+
+class _Vocabulary(EventEncoder):
+    """Events named by symbols; a symbol that `fit` did not see is the unknown event n."""
+
+    _ids: dict[Hashable, int]
+
+    def _learn(self, sequences: Sequence[Iterable[Hashable]]) -> None:
+        _, symbols = index_symbols(sequences)
+        self._set_symbols(symbols)
+        self.warn_if_many()
+
+    def _set_symbols(self, symbols: Sequence[Hashable]) -> None:
+        self.symbols_ = list(symbols)
+        self._ids = {symbol: i for i, symbol in enumerate(self.symbols_)}
+
+    def _id(self, symbol: Hashable | None) -> int:
+        if symbol is None:
+            return NO_EVENT
+        return self._ids.get(symbol, len(self._ids))
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return {"symbols": [encode_symbol(s) for s in self._symbols()]}, {}
+
+
+class SymbolEvents(_Vocabulary):
+    """Every symbol is an event each time it occurs.
+
+    Args:
+        source: In episodes, whether the symbol is the "observation" reached or the "action".
+
+    Example:
+        >>> events = SymbolEvents().fit_sequences([["key", "door"], ["key", "chest", "door"]])
+        >>> events.encode_sequence(["door", "dragon", "key"])
+        array([1, 3, 2])
+    """
+
+    def __init__(self, source: Literal["observation", "action"] = "observation") -> None:
+        if source not in ("observation", "action"):
+            raise ValueError(f'source={source!r} is not known; use "observation" or "action"')
+        self.source: Literal["observation", "action"] = source
+
+    def fit_sequences(self, sequences: Sequence[Iterable[Hashable]]) -> Self:
+        """Learn the symbols of sequences."""
+        self._learn(sequences)
+        return self
+
+    def encode_sequence(self, sequence: Iterable[Hashable]) -> np.ndarray:
+        """Return the event ids of a sequence; None is no event, an unseen symbol is n."""
+        self._symbols()
+        items = (x.item() if isinstance(x, np.generic) else x for x in sequence)
+        return np.array([self._id(s) for s in items], dtype=np.int64)
+
+    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
+        self._learn([self._symbols_of(episode) for episode in episodes])
+        return self
+
+    def _symbols_of(self, episode: Episode) -> list[Hashable]:
+        tree = episode.actions if self.source == "action" else tree_index(episode.observations, np.s_[1:])
+        if not isinstance(tree, np.ndarray):
+            raise ValueError(f"the {self.source} is a {type(tree).__name__}, not a symbol; use a function")
+        return [_symbol(x) for x in tree]
+
+    def transition_event(
+        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
+    ) -> int:
+        return self._id(_symbol(action if self.source == "action" else next_obs))
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        header, arrays = super().state()
+        return {**header, "source": self.source}, arrays
+
+    @classmethod
+    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> SymbolEvents:
+        encoder = cls(source=header["source"])
+        encoder._set_symbols([decode_symbol(s) for s in header["symbols"]])
+        return encoder
+
+
+def _symbol(value: Any) -> Hashable:
+    """Return a hashable symbol for a number, a string or an array of numbers."""
+    if isinstance(value, np.ndarray):
+        return value.item() if value.ndim == 0 else tuple(value.ravel().tolist())
+    return value.item() if isinstance(value, np.generic) else value
+
+
+class FunctionEvents(_Vocabulary):
+    """Events by a user's function of the transition; None means that nothing happened.
+
+    Args:
+        function: `(obs, action, reward, next_obs, info) -> symbol or None`.
+
+    Notes:
+        A saved model holds the symbols, not the function: give it again when loading, with
+        `AlignRudder.load(path, function=…)`.
+    """
+
+    def __init__(self, function: Callable[[Any, Any, float, Any, Mapping[str, Any]], Hashable | None]):
+        if not callable(function):
+            raise ValueError(f"{function!r} is not a function (obs, action, reward, next_obs, info)")
+        self.function = function
+
+    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
+        sequences = []
+        for episode in episodes:
+            infos = episode.infos if episode.infos is not None else [{}] * len(episode)
+            found = [
+                self.function(
+                    tree_index(episode.observations, t), tree_index(episode.actions, t),
+                    float(episode.rewards[t]), tree_index(episode.observations, t + 1), infos[t],
+                )
+                for t in range(len(episode))
+            ]
+            sequences.append([s for s in found if s is not None])
+        self._learn(sequences)
+        return self
+
+    def transition_event(
+        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
+    ) -> int:
+        return self._id(_symbol(self.function(obs, action, reward, next_obs, info)))
+
+    @classmethod
+    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FunctionEvents:
+        if header.get("function") is None:
+            raise ValueError(
+                "the model takes its events from a function, which is not stored in the file; "
+                "load it with AlignRudder.load(path, function=your_function)"
+            )
+        encoder = cls(header["function"])
+        encoder._set_symbols([decode_symbol(s) for s in header["symbols"]])
+        return encoder

@@ -1,0 +1,326 @@
+"""Events that are regions of states: clusters of the successor representation or features."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from align_rudder._files import decode_symbol, encode_symbol
+from align_rudder.episodes import Episode, Tree
+from align_rudder.events.base import EventEncoder, leaf_names, leaves
+from align_rudder.events.clusters import EventClustering
+from align_rudder.events.successor import successor_features, successor_representation
+from align_rudder.redistribution import NO_EVENT
+
+__all__ = ["FeatureEvents", "StateEvents"]
+
+_MAX_STATES = 8000
+_MAX_DENSE = 2**24
+
+
+def _shapes(episodes: Sequence[Episode], keys: Sequence[str] | None) -> dict[str, list[int]]:
+    """Return the shape of each part of an observation, the same in all episodes."""
+    found: dict[str, list[int]] | None = None
+    for i, episode in enumerate(episodes):
+        names = leaf_names(episode.observations, keys)
+        parts = leaves(episode.observations, keys)
+        shapes = {n: list(p.shape[1:]) for n, p in zip(names, parts, strict=True)}
+        if found is not None and shapes != found:
+            raise ValueError(f"episode {i} has observations of shapes {shapes}, episode 0 of {found}")
+        found = shapes
+    return found or {}
+
+
+def _flat(tree: Tree, keys: Sequence[str] | None, n: int) -> np.ndarray:
+    return np.hstack([leaf.reshape(n, -1) for leaf in leaves(tree, keys)])
+
+
+class StateEvents(EventEncoder):
+    """Discrete states, clustered by their successor representation; an event is a cluster entered.
+
+    Only states that demonstrations visit are clustered. A state that they did not visit is no
+    event and does not end the stay in a cluster.
+
+    Args:
+        max_events: The most events; above it, the least visited clusters are merged.
+        keys: For dict observations, the entries that make up the state; None for all.
+        learning_rate: Learning rate of the successor representation.
+        gamma: Its discount.
+        sweeps: How often each transition is used for it.
+        damping: Damping of affinity propagation.
+        max_iter: Its most iterations.
+        preference: Its preference; a value below all similarities gives few clusters.
+
+    Example:
+        >>> demos = [Episode([0, 1, 2, 3], [0, 0, 0], [0, 0, 1]) for _ in range(2)]
+        >>> events = StateEvents(max_events=4).fit(demos)
+        >>> events.encode(Episode([0, 1, 1, 2], [0, 0, 0], [0, 0, 0])).events[1]
+        np.int64(-1)
+    """
+
+    collapse_runs = True
+
+    def __init__(
+        self,
+        max_events: int = 15,
+        *,
+        keys: Sequence[str] | None = None,
+        learning_rate: float = 0.1,
+        gamma: float = 0.99,
+        sweeps: int = 50,
+        damping: float = 0.5,
+        max_iter: int = 1000,
+        preference: float | None = -0.5,
+    ) -> None:
+        self.max_events = max_events
+        self.keys = None if keys is None else list(keys)
+        self.learning_rate = learning_rate
+        self.gamma = gamma
+        self.sweeps = sweeps
+        self.damping = damping
+        self.max_iter = max_iter
+        self.preference = preference
+
+    def _states_of(self, tree: Tree, n: int) -> np.ndarray:
+        """Return observations as rows of integers or of strings."""
+        flat = _flat(tree, self.keys, n)
+        if flat.dtype.kind == "f":
+            raise ValueError(
+                "StateEvents needs discrete states (integers or strings), the observations are "
+                "real numbers; use FeatureEvents or DeltaEvents, or discretise them"
+            )
+        return flat.astype(np.int64) if flat.dtype.kind in "biu" else flat
+
+    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
+        """Learn the successor representation and cluster the states of the demonstrations."""
+        shapes = _shapes([*episodes, *random_episodes], self.keys)
+        rows = [self._states_of(e.observations, len(e) + 1) for e in [*episodes, *random_episodes]]
+        states, indices = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
+        indices = indices.ravel()
+        if len(states) > _MAX_STATES:
+            raise ValueError(
+                f"the episodes visit {len(states)} different states, at most {_MAX_STATES} are taken; "
+                "use keys=… to leave parts out, or DeltaEvents"
+            )
+        trajectories = np.split(indices, np.cumsum([len(r) for r in rows])[:-1])
+        m = successor_representation(
+            trajectories, len(states), self.learning_rate, self.gamma, self.sweeps
+        )
+        in_order = np.concatenate(trajectories[: len(episodes)])
+        visited = np.array(list(dict.fromkeys(in_order.tolist())))
+        visits = np.bincount(in_order, minlength=len(states))[visited]
+        clustering = EventClustering(
+            self.max_events, damping=self.damping, max_iter=self.max_iter,
+            preference=self.preference, affinity="precomputed",
+        ).fit(m[np.ix_(visited, visited)], visits=visits)
+        self._set(states[visited], clustering.labels_, visits, shapes)
+        self.warn_if_many()
+        return self
+
+    def _set(
+        self, states: np.ndarray, labels: np.ndarray, visits: np.ndarray, shapes: dict[str, list[int]]
+    ) -> None:
+        self.states_, self.labels_, self.visits_, self.shapes_ = states, labels, visits, shapes
+        self._lookup: dict[Any, int] = {}
+        for state, label in zip(states.tolist(), labels.tolist(), strict=True):
+            self._lookup[state[0] if len(state) == 1 else tuple(state)] = label
+        self.symbols_: list[Hashable] = []
+        for e in range(int(labels.max()) + 1):
+            members = np.flatnonzero(labels == e)
+            top = states[members[visits[members].argmax()]].tolist()
+            self.symbols_.append(top[0] if len(top) == 1 else tuple(top))
+        self._dense = self._dense_table() if states.dtype.kind == "i" else None
+
+    def _dense_table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+        """Return lowest and highest value of each part, strides and a table, if it is small."""
+        low, high = self.states_.min(axis=0), self.states_.max(axis=0)
+        spans = (high - low + 1).astype(object)
+        if int(np.prod(spans)) > _MAX_DENSE:
+            return None
+        strides = np.array([int(np.prod(spans[i + 1 :])) for i in range(len(spans))], np.int64)
+        table = np.full(int(np.prod(spans)), NO_EVENT, np.int64)
+        table[(self.states_ - low) @ strides] = self.labels_
+        return low, high, strides, table
+
+    def start_event(self, obs: Any) -> int:
+        if isinstance(obs, (int, str, np.integer, np.str_)):
+            return self._lookup.get(obs.item() if isinstance(obs, np.generic) else obs, NO_EVENT)
+        if isinstance(obs, np.ndarray) and obs.ndim == 1 and obs.dtype.kind in "iu":
+            state = obs.tolist()
+            return self._lookup.get(state[0] if len(state) == 1 else tuple(state), NO_EVENT)
+        row = self._states_of(obs, 1)[0].tolist()
+        return self._lookup.get(row[0] if len(row) == 1 else tuple(row), NO_EVENT)
+
+    def transition_event(
+        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
+    ) -> int:
+        return self.start_event(next_obs)
+
+    def start_events(self, obs: Tree) -> np.ndarray:
+        n = len(leaves(obs, self.keys)[0])
+        states = self._states_of(obs, n)
+        if self._dense is None:
+            rows = (row[0] if len(row) == 1 else tuple(row) for row in states.tolist())
+            return np.array([self._lookup.get(row, NO_EVENT) for row in rows], np.int64)
+        low, high, strides, table = self._dense
+        if states.shape[1] == 1:
+            column = states[:, 0]
+            inside = (column >= low[0]) & (column <= high[0])
+            if inside.all():
+                return table[column - low[0]]
+        else:
+            inside = ((states >= low) & (states <= high)).all(axis=1)
+        codes = np.where(inside[:, None], states - low, 0) @ strides
+        return np.where(inside, table[codes], NO_EVENT)
+
+    def transition_events(
+        self, obs: Tree, actions: Tree, rewards: np.ndarray, next_obs: Tree,
+        infos: Sequence[Mapping[str, Any]],
+    ) -> np.ndarray:
+        return self.start_events(next_obs)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        self._symbols()
+        header = {
+            "max_events": self.max_events, "keys": self.keys, "learning_rate": self.learning_rate,
+            "gamma": self.gamma, "sweeps": self.sweeps, "damping": self.damping,
+            "max_iter": self.max_iter, "preference": self.preference,
+        }
+        arrays = {"states": self.states_, "labels": self.labels_, "visits": self.visits_}
+        return {"parameters": header, "shapes": self.shapes_}, arrays
+
+    @classmethod
+    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> StateEvents:
+        encoder = cls(**header["parameters"])
+        encoder._set(arrays["states"], arrays["labels"], arrays["visits"], header["shapes"])
+        return encoder
+
+
+class FeatureEvents(EventEncoder):
+    """Vector states, clustered by their successor features; an event is a cluster entered.
+
+    The features φ(s) are memberships in `n_features` regions of the demonstrations (soft
+    k-means); their discounted sums ψ(s) say where a state leads. States with similar ψ are one
+    event.
+
+    Args:
+        max_events: The most events.
+        keys: For dict observations, the entries used; None for all.
+        gamma: Discount of the successor features.
+        n_features: Number of regions.
+        max_samples: The most states that are clustered.
+        seed: Seed of k-means.
+    """
+
+    collapse_runs = True
+
+    def __init__(
+        self,
+        max_events: int = 15,
+        *,
+        keys: Sequence[str] | None = None,
+        gamma: float = 0.99,
+        n_features: int = 64,
+        max_samples: int = 1000,
+        seed: int = 0,
+    ) -> None:
+        self.max_events = max_events
+        self.keys = None if keys is None else list(keys)
+        self.gamma = gamma
+        self.n_features = n_features
+        self.max_samples = max_samples
+        self.seed = seed
+
+    def _vectors(self, tree: Tree, n: int) -> np.ndarray:
+        flat = _flat(tree, self.keys, n).astype(np.float64)
+        if not np.isfinite(flat).all():
+            raise ValueError("the observations hold NaN or infinite values; clean them first")
+        return flat
+
+    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
+        """Learn successor features and cluster the states of the demonstrations."""
+        shapes = _shapes([*episodes, *random_episodes], self.keys)
+        vectors = [self._vectors(e.observations, len(e) + 1) for e in [*episodes, *random_episodes]]
+        shown = np.concatenate(vectors[: len(episodes)])
+        mean, scale = shown.mean(axis=0), shown.std(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        standard = (shown - mean) / scale
+        n_regions = min(self.n_features, len(np.unique(standard.round(9), axis=0)))
+        regions = KMeans(n_regions, n_init=1, random_state=self.seed).fit(standard)
+        width = max(float(regions.inertia_) / len(standard), 1e-6)
+        arrays = {
+            "mean": mean, "scale": scale, "regions": regions.cluster_centers_,
+            "width": np.array(width), "weights": np.eye(n_regions),
+            "exemplars": np.empty((0, n_regions)), "labels": np.empty(0, int),
+        }
+        self._set(arrays, 0, shapes)
+        arrays["weights"] = successor_features([self._phi(v) for v in vectors], self.gamma)
+        self._set(arrays, 0, shapes)
+        psi = self._psi(shown)
+        chosen = np.unique(np.linspace(0, len(psi) - 1, min(len(psi), self.max_samples)).astype(int))
+        clustering = EventClustering(self.max_events).fit(psi[chosen])
+        arrays["exemplars"], arrays["labels"] = psi[chosen], clustering.labels_
+        self._set(arrays, int(clustering.labels_.max()) + 1, shapes)
+        self.warn_if_many()
+        return self
+
+    def _set(self, arrays: Mapping[str, np.ndarray], n_events: int, shapes: dict[str, list[int]]) -> None:
+        self.arrays_ = dict(arrays)
+        self.shapes_ = shapes
+        self.symbols_ = [f"region {e}" for e in range(n_events)]
+
+    def _phi(self, vectors: np.ndarray) -> np.ndarray:
+        a = self.arrays_
+        standard = (vectors - a["mean"]) / a["scale"]
+        distance = ((standard[:, None, :] - a["regions"][None]) ** 2).sum(axis=2)
+        logits = -(distance - distance.min(axis=1, keepdims=True)) / (2 * a["width"])
+        weights = np.exp(logits)
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def _psi(self, vectors: np.ndarray) -> np.ndarray:
+        # einsum, not BLAS: a row's result must not depend on how many rows there are.
+        return np.einsum("ij,jk->ik", self._phi(vectors), self.arrays_["weights"])
+
+    def start_events(self, obs: Tree) -> np.ndarray:
+        psi = self._psi(self._vectors(obs, len(leaves(obs, self.keys)[0])))
+        out = np.empty(len(psi), np.int64)
+        for i in range(len(psi)):
+            nearest = ((self.arrays_["exemplars"] - psi[i]) ** 2).sum(axis=1).argmin()
+            out[i] = self.arrays_["labels"][nearest]
+        return out
+
+    def start_event(self, obs: Any) -> int:
+        single = [leaf[None] for leaf in leaves(obs, self.keys)]
+        tree = dict(zip(self.shapes_, single, strict=True)) if len(single) > 1 else single[0]
+        psi = self._psi(np.hstack([leaf.reshape(1, -1) for leaf in leaves(tree)]).astype(np.float64))
+        nearest = ((self.arrays_["exemplars"] - psi[0]) ** 2).sum(axis=1).argmin()
+        return int(self.arrays_["labels"][nearest])
+
+    def transition_event(
+        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
+    ) -> int:
+        return self.start_event(next_obs)
+
+    def transition_events(
+        self, obs: Tree, actions: Tree, rewards: np.ndarray, next_obs: Tree,
+        infos: Sequence[Mapping[str, Any]],
+    ) -> np.ndarray:
+        return self.start_events(next_obs)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        header = {
+            "max_events": self.max_events, "keys": self.keys, "gamma": self.gamma,
+            "n_features": self.n_features, "max_samples": self.max_samples, "seed": self.seed,
+        }
+        symbols = [encode_symbol(s) for s in self._symbols()]
+        return {"parameters": header, "shapes": self.shapes_, "symbols": symbols}, self.arrays_
+
+    @classmethod
+    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FeatureEvents:
+        encoder = cls(**header["parameters"])
+        encoder._set(arrays, 0, header["shapes"])
+        encoder.symbols_ = [decode_symbol(s) for s in header["symbols"]]  # pyright: ignore[reportAttributeAccessIssue]
+        return encoder

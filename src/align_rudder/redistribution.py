@@ -1,0 +1,284 @@
+"""(V) Redistribution: the score of every prefix of an episode, and the reward made of it.
+
+At zero gap cost the best alignment of a growing sequence with the profile is a running maximum:
+`row[j]` is the best score with the first j columns, a new event e gives
+`row = cummax(max(row, shift(row) + pssm[e]))`, and S(τ_t) is its last entry. Only columns in which
+e has a positive score can change anything, so only those are visited. With a gap cost g (for each
+skipped event, and each column skipped before the last match) the same holds for u_j = row_j + g·j:
+`u = cummax(max(u − g, shift(u) + pssm[e] + g))`, S = max_j (u_j − g·j).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+__all__ = ["NO_EVENT", "Redistribution", "Scorer", "match_columns", "prefix_scores_numpy"]
+
+NO_EVENT = -1
+
+
+def prefix_scores_numpy(pssm: np.ndarray, events: np.ndarray, gap: float = 0.0) -> np.ndarray:
+    """Return S(τ_t) for every prefix, in plain NumPy: the definition that the kernels follow.
+
+    Args:
+        pssm: Scores (n, L).
+        events: Event ids (T,); -1 is no event, n or more an event that the profile does not know.
+        gap: Gap cost.
+    """
+    n, length = pssm.shape
+    u = np.zeros(length + 1)
+    skipped = gap * np.arange(length + 1)
+    out = np.empty(len(events))
+    score = 0.0
+    for t, e in enumerate(events):
+        if e != NO_EVENT:
+            matched = pssm[e] if e < n else np.full(length, -np.inf)
+            shifted = np.concatenate([[-np.inf], u[:-1] + matched + gap])
+            u = np.maximum.accumulate(np.maximum(u - gap, shifted))
+            score = (u - skipped).max()
+        out[t] = score
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _advance_sparse(row, e, ptr, cells, values, ends):
+    """Add event e at zero gap cost: cells are visited from right to left."""
+    for x in range(ptr[e], ptr[e + 1]):
+        j = cells[x]
+        value = row[j - 1] + values[x]
+        end = ends[x]
+        while j <= end and row[j] < value:
+            row[j] = value
+            j += 1
+
+
+@njit(cache=True, nogil=True)
+def _advance_dense(row, e, pssm, bounds, gap):
+    """Add event e at a gap cost; pssm has a column for each cell of the row."""
+    for k in range(len(bounds) - 1):
+        start, end = bounds[k], bounds[k + 1]
+        before = row[start]
+        running = row[start] - gap
+        row[start] = running
+        for j in range(start + 1, end):
+            matched = before + pssm[e, j] + gap
+            before = row[j]
+            running = max(before - gap, matched, running)
+            row[j] = running
+
+
+@njit(cache=True, nogil=True)
+def _read(row, bounds, gap):
+    """Return the score S of a row and the cell where the best alignment ends (the first one)."""
+    best, cell = -np.inf, 0
+    for k in range(len(bounds) - 1):
+        start, end = bounds[k], bounds[k + 1]
+        if gap == 0.0:
+            value = row[end - 1]
+            if value > best:
+                best = value
+                low, high = start, end - 1
+                while low < high:
+                    middle = (low + high) // 2
+                    if row[middle] < value:
+                        low = middle + 1
+                    else:
+                        high = middle
+                cell = low
+        else:
+            for j in range(start, end):
+                value = row[j] - gap * (j - start)
+                if value > best:
+                    best, cell = value, j
+    return best, cell
+
+
+@njit(cache=True, nogil=True)
+def _advance_many(rows, events, scores, cells_at, ptr, cells, values, ends, pssm, bounds, gap):
+    for i in range(len(events)):
+        e = events[i]
+        if e >= 0:
+            if gap == 0.0:
+                _advance_sparse(rows[i], e, ptr, cells, values, ends)
+            else:
+                _advance_dense(rows[i], e, pssm, bounds, gap)
+            scores[i], cells_at[i] = _read(rows[i], bounds, gap)
+
+
+@njit(cache=True, nogil=True)
+def _prefix(row, events, scores, cells_at, ptr, cells, values, ends, pssm, bounds, gap):
+    score, cell = _read(row, bounds, gap)
+    for t in range(len(events)):
+        e = events[t]
+        if e >= 0:
+            if gap == 0.0:
+                _advance_sparse(row, e, ptr, cells, values, ends)
+            else:
+                _advance_dense(row, e, pssm, bounds, gap)
+            score, cell = _read(row, bounds, gap)
+        scores[t], cells_at[t] = score, cell
+
+
+class Scorer:
+    """Scores prefixes against the profiles of one or more strategies; S is the best of them.
+
+    The profiles lie side by side in one row of cells. Strategy k takes len(profile) + 1 cells from
+    `bounds[k]` on: the first for "nothing matched yet", then one for each column. A *cell* tells
+    where on which profile an episode stands.
+
+    Args:
+        pssms: Scores (n, L_k) of each strategy, over the same n events.
+        gap: Gap cost.
+    """
+
+    def __init__(self, pssms: Sequence[np.ndarray], gap: float = 0.0) -> None:
+        self.n_events = pssms[0].shape[0] if pssms else 0
+        self.gap = float(gap)
+        widths = [pssm.shape[1] + 1 for pssm in pssms] or [1]
+        self.bounds = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+        # One more row for events that no profile knows: it matches nothing.
+        wide = np.full((self.n_events + 1, self.n_cells), -np.inf)
+        for k, pssm in enumerate(pssms):
+            wide[: self.n_events, self.bounds[k] + 1 : self.bounds[k + 1]] = pssm
+        end_of = np.repeat(self.bounds[1:] - 1, widths)
+        ptr, cells = [0], []
+        for e in range(self.n_events + 1):
+            cells.append(np.flatnonzero(wide[e] > 0)[::-1])
+            ptr.append(ptr[-1] + len(cells[-1]))
+        flat = np.concatenate(cells).astype(np.int64)
+        events = np.repeat(np.arange(self.n_events + 1), np.diff(ptr))
+        self._tables = (
+            np.array(ptr, np.int64), flat, wide[events, flat], end_of[flat].astype(np.int64),
+            wide, self.bounds, self.gap,
+        )
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of the row: one for each column and one more for each strategy."""
+        return int(self.bounds[-1])
+
+    def strategy_of(self, cell: int) -> int:
+        """Return the strategy to which a cell belongs."""
+        return int(np.searchsorted(self.bounds, cell, side="right")) - 1
+
+    def column_of(self, cell: int) -> int:
+        """Return the profile column of a cell, -1 for "nothing matched yet"."""
+        return int(cell - self.bounds[self.strategy_of(cell)]) - 1
+
+    def known(self, events: np.ndarray) -> np.ndarray:
+        """Return event ids with every id beyond the known ones as n, the unknown event."""
+        return np.minimum(np.asarray(events, np.int64), self.n_events)
+
+    def new_rows(self, n: int) -> np.ndarray:
+        """Return the rows of n episodes in which nothing has happened."""
+        return np.zeros((n, self.n_cells))
+
+    def advance(
+        self, rows: np.ndarray, events: np.ndarray, scores: np.ndarray, cells: np.ndarray
+    ) -> None:
+        """Add one event to each row, in place; -1 leaves row, score and cell as they are."""
+        _advance_many(rows, events, scores, cells, *self._tables)
+
+    def prefix_scores(self, events: np.ndarray, start: int = NO_EVENT) -> tuple[np.ndarray, np.ndarray]:
+        """Return S(τ_t) and the cell reached for every prefix of an episode.
+
+        Args:
+            events: Event ids (T,), -1 where there is no event.
+            start: The event of the start state; its score is the zero point.
+
+        Returns:
+            Scores (T,) less the start's, cells (T,).
+        """
+        row = np.zeros(self.n_cells)
+        sequence = self.known(np.concatenate([[start], events]))
+        scores, cells = np.empty(len(sequence)), np.empty(len(sequence), np.int64)
+        _prefix(row, sequence, scores, cells, *self._tables)
+        return scores[1:] - scores[0], cells[1:]
+
+
+def match_columns(pssm: np.ndarray, events: np.ndarray, gap: float = 0.0) -> np.ndarray:
+    """Return the profile column to which each event is aligned in the best alignment, or -1.
+
+    Among equally good alignments, the one that matches the earliest columns and events is taken,
+    so an event is matched at the step at which the score rose.
+    """
+    events = np.asarray(events, np.int64)
+    n, length = pssm.shape
+    rows = np.zeros((len(events) + 1, length + 1))
+    rows[0] = -gap * np.arange(length + 1)
+    for t, e in enumerate(events):
+        before = rows[t]
+        if e == NO_EVENT:
+            rows[t + 1] = before
+            continue
+        matched = pssm[e] if e < n else np.full(length, -np.inf)
+        reached = np.maximum(before - gap, np.concatenate([[-np.inf], before[:-1] + matched]))
+        steps = gap * np.arange(length + 1)
+        rows[t + 1] = np.maximum.accumulate(reached + steps) - steps
+    out = np.full(len(events), -1)
+    t, j = len(events), int(rows[-1].argmax())
+    while t > 0 and j > 0:
+        e = events[t - 1]
+        if e == NO_EVENT or np.isclose(rows[t, j], rows[t - 1, j] - gap, rtol=1e-12, atol=1e-12):
+            t -= 1
+        elif np.isclose(rows[t, j], rows[t, j - 1] - gap, rtol=1e-12, atol=1e-12):
+            j -= 1
+        else:
+            t, j = t - 1, j - 1
+            out[t] = j
+    return out
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Redistribution:
+    """The share of every step in the return of one episode.
+
+    Attributes:
+        rewards: R_{t+1} (T,), for the step into observations[t+1].
+        correction: R_{T+2}, what is left of the return; `rewards.sum() + correction == ret`.
+        scores: S(τ_t) (T,), zero after the start state.
+        events: The event of each step (T,), -1 for none.
+        cells: Where on the profiles the best alignment of each prefix ends (T,).
+        ret: The return of the episode.
+    """
+
+    rewards: np.ndarray
+    correction: float
+    scores: np.ndarray
+    events: np.ndarray
+    cells: np.ndarray
+    ret: float
+
+    @classmethod
+    def from_scores(
+        cls, scores: np.ndarray, events: np.ndarray, cells: np.ndarray, ret: float, scale: float
+    ) -> Redistribution:
+        """Turn prefix scores into rewards R_{t+1} = (S(τ_t) − S(τ_{t−1}))·C and the correction."""
+        rewards = np.diff(scores, prepend=0.0) * scale
+        return cls(rewards, float(ret) - float(rewards.sum()), scores, events, cells, float(ret))
+
+    @property
+    def kappa(self) -> np.ndarray:
+        """κ̂_t (T,): the redistributed reward still to come after step t, correction included.
+
+        Near zero from the first events on: the reward is no longer delayed. Equal to the return
+        up to the end: nothing was redistributed.
+        """
+        return self.ret - np.cumsum(self.rewards)
+
+    def with_correction(self) -> np.ndarray:
+        """Return the rewards (T,) with the correction added to the last step."""
+        out = self.rewards.copy()
+        out[-1] += self.correction
+        return out
+
+    def __repr__(self) -> str:
+        rewarded = int(np.count_nonzero(self.rewards))
+        return (
+            f"Redistribution(return {self.ret:g} over {len(self.rewards)} steps: "
+            f"{self.rewards.sum():g} on {rewarded} of them, correction {self.correction:g})"
+        )
