@@ -103,14 +103,16 @@ def run(engine: str, size: tuple[int, int], timeout: float) -> tuple[float, np.n
     process = context.Process(target=_work, args=(sender, engine, size))
     process.start()
     sender.close()
+    done = None
     try:
         receiver.recv()
         done = receiver.recv() if receiver.poll(timeout) else None
     except EOFError as error:
         raise RuntimeError(f"{engine} failed on {size}; its error stands above") from error
-    if done is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.join()
+    finally:
+        if done is None and process.is_alive():
+            os.killpg(process.pid, signal.SIGKILL)
+        process.join()
     return done
 
 

@@ -125,8 +125,8 @@ def biopython_prefix_scores(sequence: np.ndarray, pssm: np.ndarray) -> np.ndarra
     lowest = -1.0 - np.abs(pssm[np.isfinite(pssm)]).sum()
     scores = np.zeros((n + length, n + length))
     scores[:n, n:] = np.where(np.isfinite(pssm), pssm, lowest)
-    alphabet = "".join(map(chr, range(0x4E00, 0x4E00 + n + length)))
-    aligner = PairwiseAligner(mode="global", substitution_matrix=Array(alphabet, data=scores))
+    letters = Array(tuple(range(n + length)), data=scores)
+    aligner = PairwiseAligner(mode="global", substitution_matrix=letters)
     aligner.gap_score = 0.0
     events = np.asarray(sequence, np.int32)
     columns = np.arange(n, n + length, dtype=np.int32)

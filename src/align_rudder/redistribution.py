@@ -110,6 +110,15 @@ def _advance_many(rows, events, scores, cells_at, ptr, cells, values, ends, pssm
 
 
 @njit(cache=True, nogil=True)
+def _advance_one(row, e, ptr, cells, values, ends, pssm, bounds, gap):
+    if gap == 0.0:
+        _advance_sparse(row, e, ptr, cells, values, ends)
+    else:
+        _advance_dense(row, e, pssm, bounds, gap)
+    return _read(row, bounds, gap)
+
+
+@njit(cache=True, nogil=True)
 def _prefix(row, events, scores, cells_at, ptr, cells, values, ends, pssm, bounds, gap):
     score, cell = _read(row, bounds, gap)
     for t in range(len(events)):
@@ -182,6 +191,10 @@ class Scorer:
     ) -> None:
         """Add one event to each row, in place; -1 leaves row, score and cell as they are."""
         _advance_many(rows, events, scores, cells, *self._tables)
+
+    def advance_one(self, row: np.ndarray, event: int) -> tuple[float, int]:
+        """Add an event (not -1) to one row, in place; return its score and cell."""
+        return _advance_one(row, event, *self._tables)
 
     def prefix_scores(self, events: np.ndarray, start: int = NO_EVENT) -> tuple[np.ndarray, np.ndarray]:
         """Return S(τ_t) and the cell reached for every prefix of an episode.

@@ -37,7 +37,7 @@ def merge_least_visited(
     labels = np.unique(labels, return_inverse=True)[1]
     member = np.eye(labels.max() + 1)[:, labels]
     total = member @ ((similarity + similarity.T) / 2) @ member.T
-    size, weight = member.sum(axis=1), member @ visits
+    size, weight = member.sum(axis=1), np.bincount(labels, weights=visits)
     alive = np.ones(len(size), bool)
     into = np.arange(len(size))
     while alive.sum() > max_events:

@@ -61,6 +61,14 @@ class SymbolEvents(_Vocabulary):
         self._learn(sequences)
         return self
 
+    def extended(self, sequences: Sequence[Iterable[Hashable]]) -> SymbolEvents:
+        """Return the same encoder with the new symbols of these sequences at the end."""
+        new = [s for s in index_symbols(sequences)[1] if s not in self._ids]
+        encoder = SymbolEvents(self.source)
+        encoder._set_symbols([*self._symbols(), *new])
+        encoder.warn_if_many()
+        return encoder
+
     def encode_sequence(self, sequence: Iterable[Hashable]) -> np.ndarray:
         """Return the event ids of a sequence; None is no event, an unseen symbol is n."""
         self._symbols()

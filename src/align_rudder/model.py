@@ -1,0 +1,621 @@
+"""AlignRudder: the five steps behind fit, redistribute, save and load."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from align_rudder._files import load_npz, save_npz
+from align_rudder._warnings import warn
+from align_rudder.alignment import Alignment, align_ids, guide_tree, pairwise_scores
+from align_rudder.episodes import Episode, select_top
+from align_rudder.events import (
+    Encoded,
+    EventEncoder,
+    FunctionEvents,
+    SymbolEvents,
+    choose_encoder,
+    encoder_from_state,
+)
+from align_rudder.profile import Profile
+from align_rudder.redistribution import NO_EVENT, Redistribution, Scorer, match_columns
+from align_rudder.scoring import Scoring, background, quantise, scoring_matrix
+from align_rudder.strategies import find_strategies
+from align_rudder.streaming import Stream, VectorStream
+from align_rudder.subtasks import Progress, SubGoal, SubTask, cut_segments, find_subgoals
+from align_rudder.text import legend, letters_for
+
+__all__ = ["AlignRudder", "Strategy"]
+
+_KIND, _VERSION = "align-rudder-model", 1
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """One strategy of the demonstrations.
+
+    Attributes:
+        members: Indices of its demonstrations.
+        alignment: Their alignment.
+        profile: The profile of that alignment.
+        column_rewards: Mean redistributed reward of each profile column over the members.
+        subgoals: The sub-goals.
+    """
+
+    members: np.ndarray
+    alignment: Alignment
+    profile: Profile
+    column_rewards: np.ndarray
+    subgoals: list[SubGoal]
+
+    def __repr__(self) -> str:
+        return (
+            f"Strategy({len(self.members)} demonstrations, {len(self.profile)} columns, "
+            f"{len(self.subgoals)} sub-goals)"
+        )
+
+
+class AlignRudder(BaseEstimator):
+    """Reward redistribution by aligning a handful of demonstrations.
+
+    Args:
+        events: How steps become events: an encoder (`StateEvents`, `DeltaEvents`, …), a function
+            `(obs, action, reward, next_obs, info) -> symbol or None`, or None to choose by the
+            observations.
+        scoring: "inverse" (1/p), "log" (−ln p), "karlin-altschul", or a matrix over the events.
+        alpha: Score of a mismatch.
+        epsilon: ε of the Karlin–Altschul scores.
+        gap: Gap cost; zero, as in the paper, makes every redistributed reward at least zero.
+        engine: "native" or "clustalw".
+        refine: Rounds of refinement of the alignment.
+        strategies: Number of strategies in the demonstrations; None to find it.
+        top_n: Use only the best demonstrations, by return, and the shorter among equals.
+        baseline: Return of an episode worth nothing. The redistributed reward of a demonstration
+            is scaled to its mean return less this.
+        subgoal_threshold: Sub-goals are columns whose mean redistributed reward is above this;
+            None for the default of `find_subgoals`.
+        subgoal_conservation: Instead: columns that this share of the demonstrations holds.
+        progress: Whether to show progress bars.
+
+    Attributes:
+        strategies_: Members, alignment, profile and sub-goals of each strategy, largest first.
+        alignment_: Alignment of the largest strategy (None if the demonstrations share nothing).
+        profile_: Its profile.
+        subgoals_: Its sub-goals.
+        scale_: C, which scales scores to returns; 0 if nothing could be redistributed.
+        events_: The fitted encoder.
+        outliers_: Demonstrations that belong to no strategy.
+
+    Notes:
+        R_{t+1} = (S(τ_t) − S(τ_{t−1}))·C with C = (E[G] − baseline) / E[S(τ)] over the
+        demonstrations, S the best score over the strategies, and S = 0 after the start state.
+        The correction R_{T+2} = G − Σ R makes the return equal for every episode. That is for
+        undiscounted returns: with γ < 1 a reward that comes earlier counts for more.
+
+    Example:
+        >>> runs = [["key", "door", "chest"], ["key", "lamp", "door", "chest"], ["key", "door", "cat", "chest"]]
+        >>> model = AlignRudder().fit_events(runs, returns=[1, 1, 1])
+        >>> [goal.symbol for goal in model.subgoals_]
+        ['key', 'door', 'chest']
+        >>> rr = model.redistribute_events(["cat", "key", "key", "door"], ret=0.0)
+        >>> (rr.rewards > 0).tolist()
+        [True, True, False, True]
+        >>> bool(rr.rewards.sum() + rr.correction == 0.0)
+        True
+    """
+
+    def __init__(
+        self,
+        events: EventEncoder | Callable[..., Any] | None = None,
+        *,
+        scoring: Scoring = "inverse",
+        alpha: float = -1.0,
+        epsilon: float = 0.0,
+        gap: float = 0.0,
+        engine: str = "native",
+        refine: int = 1,
+        strategies: int | None = None,
+        top_n: int | None = None,
+        baseline: float = 0.0,
+        subgoal_threshold: float | None = None,
+        subgoal_conservation: float | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.events = events
+        self.scoring = scoring
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.gap = gap
+        self.engine = engine
+        self.refine = refine
+        self.strategies = strategies
+        self.top_n = top_n
+        self.baseline = baseline
+        self.subgoal_threshold = subgoal_threshold
+        self.subgoal_conservation = subgoal_conservation
+        self.progress = progress
+
+    # Fitting
+
+    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
+        """Find the events of the demonstrations, align them and build the profile.
+
+        Args:
+            episodes: Two or more demonstrations.
+            random_episodes: Episodes of a random policy, used only for the successor
+                representation or features.
+        """
+        episodes = _check_episodes(episodes)
+        chosen = self._choose([e.ret for e in episodes], [len(e) for e in episodes])
+        demos = [episodes[i] for i in chosen]
+        encoder = copy.copy(choose_encoder(self.events, demos))
+        encoder.fit(demos, _check_episodes(random_episodes, "random_episodes"))
+        encoded = [encoder.encode(e) for e in demos]
+        return self._fit(encoder, encoded, [e.ret for e in demos], [len(e) for e in demos])
+
+    def fit_events(
+        self, sequences: Sequence[Iterable[Hashable]], returns: Sequence[float] | None = None
+    ) -> Self:
+        """Fit to sequences of any hashable symbols, where there are no observations.
+
+        Args:
+            sequences: Two or more sequences.
+            returns: The return of each; None for 1 each.
+        """
+        listed = _check_sequences(sequences)
+        returns = _check_returns(returns, len(listed))
+        chosen = self._choose(returns, [len(s) for s in listed])
+        listed, returns = [listed[i] for i in chosen], [returns[i] for i in chosen]
+        encoder = SymbolEvents().fit_sequences(listed)
+        encoded = [Encoded(NO_EVENT, encoder.encode_sequence(s)) for s in listed]
+        return self._fit(encoder, encoded, returns, [len(s) for s in listed])
+
+    def update(self, episodes: Sequence[Episode]) -> Self:
+        """Let new good episodes join the demonstrations, and align again.
+
+        Events keep their meaning (the encoder is not fitted again); with `top_n`, the best of old
+        and new stay. Streams and wrappers use the new alignment from their next episode on.
+        """
+        self._check_fitted()
+        episodes = _check_episodes(episodes)
+        encoded = [self.events_.encode(e) for e in episodes]
+        return self._join(encoded, [e.ret for e in episodes], [len(e) for e in episodes])
+
+    def update_events(
+        self, sequences: Sequence[Iterable[Hashable]], returns: Sequence[float] | None = None
+    ) -> Self:
+        """Let new sequences of symbols join the demonstrations, and align again."""
+        listed = _check_sequences(sequences)
+        encoder = self._symbol_encoder().extended(listed)
+        returns = _check_returns(returns, len(listed))
+        self.events_ = encoder
+        encoded = [Encoded(NO_EVENT, encoder.encode_sequence(s)) for s in listed]
+        return self._join(encoded, returns, [len(s) for s in listed])
+
+    def _join(self, encoded: list[Encoded], returns: list[float], lengths: list[int]) -> Self:
+        encoded = [*self.encoded_, *encoded]
+        returns, lengths = [*self.returns_, *returns], [*self.lengths_, *lengths]
+        chosen = self._choose(returns, lengths)
+        return self._fit(
+            self.events_, [encoded[i] for i in chosen], [returns[i] for i in chosen],
+            [lengths[i] for i in chosen],
+        )
+
+    def _choose(self, returns: Sequence[float], lengths: Sequence[int]) -> np.ndarray:
+        if self.top_n is not None and self.top_n < 2:
+            raise ValueError(f"top_n={self.top_n}; at least 2 demonstrations are needed to align")
+        chosen = select_top(returns, lengths, self.top_n)
+        if len(chosen) < 2:
+            raise ValueError(
+                f"got {len(chosen)} demonstration(s); at least 2 are needed, as an alignment shows "
+                "what demonstrations have in common"
+            )
+        mean = float(np.mean([returns[i] for i in chosen]))
+        if mean <= self.baseline:
+            raise ValueError(
+                f"the mean return of the demonstrations is {mean:g}, which is not above the baseline "
+                f"{self.baseline:g}; a negative C would punish the demonstrated strategy. Give "
+                "baseline=… the return of an episode worth nothing, for example the mean return "
+                "of random episodes"
+            )
+        return chosen
+
+    def _fit(
+        self, encoder: EventEncoder, encoded: list[Encoded], returns: list[float], lengths: list[int]
+    ) -> Self:
+        sequences = [e.sequence for e in encoded]
+        n_events = encoder.n_events
+        p = background(sequences, n_events)
+        scores = scoring_matrix(self.scoring, p, alpha=self.alpha, epsilon=self.epsilon)
+        total = sum(len(s) for s in sequences)
+        scores, step = quantise(scores, len(sequences) * max(total, 1))
+        gap = float(np.round(self.gap / step) * step)
+        pairs = pairwise_scores(sequences, scores, gap, progress=self.progress)
+        tree = guide_tree(pairs)
+        groups = find_strategies(sequences, pairs, tree, scores, gap, self.strategies)
+        parts = []
+        for members in groups:
+            subtree = guide_tree(pairs[np.ix_(members, members)]) if len(members) > 1 else None
+            alignment = align_ids(
+                [sequences[i] for i in members], encoder.symbols_, scores, gap=gap,
+                engine=self.engine, refine=self.refine, tree=subtree, progress=self.progress,
+            )
+            parts.append((members, alignment))
+        self._set(encoder, encoded, returns, lengths, p, parts, tree)
+        self._report()
+        return self
+
+    def _set(
+        self, encoder: EventEncoder, encoded: list[Encoded], returns: Sequence[float],
+        lengths: Sequence[int], p: np.ndarray, parts: Sequence[tuple[np.ndarray, Alignment]],
+        tree: np.ndarray,
+    ) -> None:
+        """Make all that follows from the alignments: profiles, C, sub-goals."""
+        profiles = [Profile.from_alignment(alignment, p) for _, alignment in parts]
+        scorer = Scorer([profile.pssm for profile in profiles], self.gap)
+        mean_score = 0.0
+        if profiles:
+            ends = [scorer.prefix_scores(e.events, e.start)[0] for e in encoded]
+            mean_score = float(np.mean([s[-1] if len(s) else 0.0 for s in ends]))
+        mean_return = float(np.mean(returns))
+        self.events_, self.scorer_ = encoder, scorer
+        self.scale_ = (mean_return - self.baseline) / mean_score if mean_score > 0 else 0.0
+        self.encoded_, self.returns_, self.lengths_ = encoded, list(returns), list(lengths)
+        self.background_, self.tree_ = p, tree
+        self.strategies_: list[Strategy] = []
+        for (members, alignment), profile in zip(parts, profiles, strict=True):
+            rewards = self._column_rewards(members, alignment, profile)
+            goals = find_subgoals(
+                profile, rewards, threshold=self.subgoal_threshold,
+                conservation=self.subgoal_conservation,
+            )
+            self.strategies_.append(Strategy(members, alignment, profile, rewards, goals))
+        used = np.concatenate([m for m, _ in parts]) if parts else np.empty(0, int)
+        self.outliers_ = np.setdiff1d(np.arange(len(encoded)), used)
+
+    def _column_rewards(
+        self, members: np.ndarray, alignment: Alignment, profile: Profile
+    ) -> np.ndarray:
+        """Return each column's mean redistributed reward over the members; a gap counts as zero."""
+        total = np.zeros(alignment.n_columns)
+        for row, i in enumerate(members):
+            rewards = self._redistribute(self.encoded_[i], self.returns_[i]).rewards
+            steps = np.flatnonzero(self.encoded_[i].events != NO_EVENT)
+            columns = alignment.column_of(row)
+            if self.encoded_[i].start != NO_EVENT:
+                columns = columns[1:]  # the start state earns nothing
+            total[columns] += rewards[steps]
+        return total[profile.columns] / len(members)
+
+    def _report(self) -> None:
+        n = len(self.encoded_)
+        if not any(len(e.sequence) for e in self.encoded_):
+            what = "no demonstration holds an event"
+        elif not self.strategies_:
+            what = "the demonstrations share no strategy beyond chance"
+        elif self.scale_ == 0.0:
+            what = "the demonstrations score zero against their own profile"
+        else:
+            if len(self.outliers_):
+                warn(
+                    f"demonstrations {self.outliers_.tolist()} of {n} agree with no other one and "
+                    "are not part of a strategy",
+                    stacklevel=5,
+                )
+            return
+        warn(
+            f"{what}, so nothing can be redistributed: every episode keeps its episodic reward, "
+            "given at its end as the correction. Other events may help (fewer, or a function)",
+            stacklevel=5,
+        )
+
+    # What was learned
+
+    @property
+    def alignment_(self) -> Alignment | None:
+        """Alignment of the largest strategy, None if there is none."""
+        self._check_fitted()
+        return self.strategies_[0].alignment if self.strategies_ else None
+
+    @property
+    def profile_(self) -> Profile | None:
+        """Profile of the largest strategy, None if there is none."""
+        self._check_fitted()
+        return self.strategies_[0].profile if self.strategies_ else None
+
+    @property
+    def subgoals_(self) -> list[SubGoal]:
+        """Sub-goals of the largest strategy."""
+        self._check_fitted()
+        return self.strategies_[0].subgoals if self.strategies_ else []
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "strategies_"):
+            raise ValueError("this AlignRudder is not fitted; call fit or fit_events first")
+
+    def _symbol_encoder(self) -> SymbolEvents:
+        self._check_fitted()
+        if not isinstance(self.events_, SymbolEvents):
+            raise ValueError(
+                f"the model was fitted to episodes with {type(self.events_).__name__}; symbols can be "
+                "given only to a model fitted with fit_events. Use redistribute(episode)"
+            )
+        return self.events_
+
+    # Redistribution
+
+    def encode(self, episode: Episode) -> Encoded:
+        """Return the events of an episode."""
+        self._check_fitted()
+        return self.events_.encode(episode)
+
+    def encode_events(self, sequence: Iterable[Hashable]) -> np.ndarray:
+        """Return the event ids of symbols; None is no event, an unseen symbol is n."""
+        return self._symbol_encoder().encode_sequence(sequence)
+
+    def _redistribute(self, encoded: Encoded, ret: float) -> Redistribution:
+        scores, cells = self.scorer_.prefix_scores(encoded.events, encoded.start)
+        return Redistribution.from_scores(scores, encoded.events, cells, ret, self.scale_)
+
+    def redistribute(self, episode: Episode) -> Redistribution:
+        """Return the share of every step in the episode's return."""
+        return self._redistribute(self.encode(episode), episode.ret)
+
+    def redistribute_events(self, sequence: Iterable[Hashable], ret: float) -> Redistribution:
+        """Return the share of every symbol of a sequence in the return."""
+        if not np.isfinite(ret):
+            raise ValueError(f"the return is {ret}; it must be finite")
+        return self._redistribute(Encoded(NO_EVENT, self.encode_events(sequence)), ret)
+
+    def stream(self) -> Stream:
+        """Return a stream for one running episode at a time."""
+        self._check_fitted()
+        return Stream(self)
+
+    def vector_stream(self, n: int) -> VectorStream:
+        """Return a stream for n running episodes at once."""
+        self._check_fitted()
+        return VectorStream(self, n)
+
+    def kappa(self, episodes: Sequence[Episode]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mean of κ̂ at each position on the profiles, and how many steps were there.
+
+        κ̂_t is the redistributed reward still to come after step t. A position is a cell of
+        `scorer_`: for one strategy, cell 0 is before the first column, cell j behind column j−1.
+        Cells never visited have NaN.
+        """
+        total, count = np.zeros(self.scorer_.n_cells), np.zeros(self.scorer_.n_cells, int)
+        for episode in _check_episodes(episodes):
+            rr = self.redistribute(episode)
+            np.add.at(total, rr.cells, rr.kappa)
+            np.add.at(count, rr.cells, 1)
+        return np.where(count > 0, total / np.maximum(count, 1), np.nan), count
+
+    # Sub-tasks
+
+    def progress_of(self, encoded: Encoded | np.ndarray) -> Progress:
+        """Return which sub-goals are done and which is next, for the events of an episode so far.
+
+        Args:
+            encoded: What `encode` returns, or event ids.
+        """
+        self._check_fitted()
+        if not isinstance(encoded, Encoded):
+            encoded = Encoded(NO_EVENT, np.asarray(encoded, np.int64))
+        scores, cells = self.scorer_.prefix_scores(encoded.events, encoded.start)
+        cell = int(cells[-1]) if len(cells) else 0
+        k, column = self.scorer_.strategy_of(cell), self.scorer_.column_of(cell)
+        done: list[int] = []
+        following = None
+        if self.strategies_:
+            goals = self.strategies_[k].subgoals
+            matched = set(self._matched(k, encoded).tolist())
+            done = [i for i, goal in enumerate(goals) if goal.column in matched]
+            following = next((i for i, goal in enumerate(goals) if goal.column > column), None)
+        score = float(scores[-1]) if len(scores) else 0.0
+        return Progress(k, column, tuple(done), following, score)
+
+    def _matched(self, strategy: int, encoded: Encoded) -> np.ndarray:
+        """Return the column to which each step is aligned (T,), -1 for none."""
+        events = np.concatenate([[encoded.start], encoded.events])
+        pssm = self.strategies_[strategy].profile.pssm
+        return match_columns(pssm, self.scorer_.known(events), self.gap)[1:]
+
+    def subtasks(self, episodes: Sequence[Episode] | None = None, strategy: int = 0) -> list[SubTask]:
+        """Return the sub-tasks of a strategy, each with the segments of episodes that did it.
+
+        Args:
+            episodes: The episodes to cut; None for the strategy's own demonstrations, whose
+                indices in `members` the segments then carry.
+            strategy: Which strategy.
+        """
+        self._check_fitted()
+        if not 0 <= strategy < len(self.strategies_):
+            raise ValueError(f"strategy={strategy}, but there are {len(self.strategies_)} strategies")
+        chosen = self.strategies_[strategy]
+        if episodes is None:
+            encoded = [self.encoded_[i] for i in chosen.members]
+        else:
+            encoded = [self.encode(e) for e in _check_episodes(episodes)]
+        columns = [self._matched(strategy, e) for e in encoded]
+        after = [-1, *(goal.column for goal in chosen.subgoals)]
+        segments = cut_segments(chosen.subgoals, columns)
+        return [
+            SubTask(k, goal, after[k], segments[k]) for k, goal in enumerate(chosen.subgoals)
+        ]
+
+    def next_subgoal(self, cell: int) -> int:
+        """Return the index of the first sub-goal behind a cell; their number if none is left."""
+        return int(self.subgoal_table()[cell])
+
+    def subgoal_table(self) -> np.ndarray:
+        """Return `next_subgoal` for every cell."""
+        table = np.zeros(self.scorer_.n_cells, np.int64)
+        for k, strategy in enumerate(self.strategies_):
+            columns = [goal.column for goal in strategy.subgoals]
+            start, end = self.scorer_.bounds[k], self.scorer_.bounds[k + 1]
+            table[start:end] = np.searchsorted(columns, np.arange(-1, end - start - 1), side="right")
+        return table
+
+    # Files and text
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the model as one npz file (arrays and JSON; no pickle)."""
+        self._check_fitted()
+        parameters = {
+            k: v for k, v in self.get_params(deep=False).items() if k not in ("events", "scoring")
+        }
+        named = isinstance(self.scoring, str)
+        events_header, events_arrays = self.events_.state()
+        arrays = {f"events/{name}": array for name, array in events_arrays.items()}
+        arrays |= {
+            "sequences": np.concatenate([e.events for e in self.encoded_]),
+            "starts": np.array([e.start for e in self.encoded_]),
+            "steps": np.array([len(e.events) for e in self.encoded_]),
+            "returns": np.array(self.returns_),
+            "lengths": np.array(self.lengths_),
+            "background": self.background_,
+            "tree": self.tree_,
+        }
+        if not named:
+            arrays["scoring"] = self.strategies_[0].alignment.scores if self.strategies_ else np.empty((0, 0))
+        for k, strategy in enumerate(self.strategies_):
+            arrays[f"strategy/{k}/members"] = strategy.members
+            arrays[f"strategy/{k}/matrix"] = strategy.alignment.matrix
+            arrays[f"strategy/{k}/scores"] = strategy.alignment.scores
+            if strategy.alignment.tree is not None:
+                arrays[f"strategy/{k}/tree"] = strategy.alignment.tree
+        header = {
+            "parameters": parameters, "scoring": self.scoring if named else None,
+            "events": {"kind": type(self.events_).__name__, **events_header},
+            "n_strategies": len(self.strategies_),
+        }
+        save_npz(path, _KIND, _VERSION, header, arrays)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], function: Callable[..., Hashable | None] | None = None
+    ) -> AlignRudder:
+        """Load a saved model.
+
+        Args:
+            path: The file.
+            function: The event function, for a model whose events come from one.
+        """
+        header, arrays = load_npz(path, _KIND, _VERSION)
+        try:
+            return cls._from_file(header, arrays, function)
+        except KeyError as error:
+            raise ValueError(f"{path} is damaged: it has no {error}") from error
+
+    @classmethod
+    def _from_file(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], function: Any
+    ) -> AlignRudder:
+        events_header = {**header["events"], "function": function}
+        prefix = "events/"
+        encoder = encoder_from_state(
+            events_header.pop("kind"), events_header,
+            {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)},
+        )
+        if function is not None and not isinstance(encoder, FunctionEvents):
+            raise ValueError(
+                f"function=… was given, but the model's events are {type(encoder).__name__}"
+            )
+        scoring = header["scoring"] if header["scoring"] is not None else arrays["scoring"]
+        model = cls(encoder, scoring=scoring, **header["parameters"])
+        ends = np.cumsum(arrays["steps"])
+        encoded = [
+            Encoded(int(start), arrays["sequences"][end - steps : end])
+            for start, steps, end in zip(arrays["starts"], arrays["steps"], ends, strict=True)
+        ]
+        parts = []
+        for k in range(header["n_strategies"]):
+            alignment = Alignment(
+                arrays[f"strategy/{k}/matrix"], encoder.symbols_, arrays[f"strategy/{k}/scores"],
+                model.gap, arrays.get(f"strategy/{k}/tree"),
+            )
+            parts.append((arrays[f"strategy/{k}/members"], alignment))
+        model._set(
+            encoder, encoded, arrays["returns"].tolist(), arrays["lengths"].tolist(),
+            arrays["background"], parts, arrays["tree"],
+        )
+        return model
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = super().__repr__(N_CHAR_MAX)
+        if not hasattr(self, "strategies_"):
+            return text
+        columns = " + ".join(str(len(s.profile)) for s in self.strategies_) or "no"
+        return (
+            f"{text} fitted to {len(self.encoded_)} demonstrations: {self.events_.n_events} events, "
+            f"{len(self.strategies_)} strategies, {columns} columns, {len(self.subgoals_)} sub-goals"
+        )
+
+    def summary(self, width: int = 100) -> str:
+        """Return events, alignment, consensus and sub-goals of every strategy as text."""
+        self._check_fitted()
+        n, returns = len(self.encoded_), np.array(self.returns_)
+        symbols = list(self.events_.symbols_)
+        letters = letters_for(symbols)
+        lines = [
+            f"{n} demonstrations, mean return {returns.mean():g}, "
+            f"{np.mean([len(e.sequence) for e in self.encoded_]):.1f} events on average, "
+            f"{len(symbols)} kinds of event, C = {self.scale_:.4g}"
+        ]
+        if len(self.outliers_):
+            lines.append(f"in no strategy: demonstrations {self.outliers_.tolist()}")
+        if not self.strategies_:
+            lines += ["the demonstrations share no strategy; rewards stay episodic",
+                      legend(symbols, letters, width)]
+        for k, strategy in enumerate(self.strategies_):
+            if len(self.strategies_) > 1:
+                lines.append(f"\nStrategy {k}: demonstrations {strategy.members.tolist()}")
+            consensus = [letters[symbols.index(s)] for s in strategy.profile.consensus(0.8)]
+            lines += ["", str(strategy.alignment), "", f"consensus (80 %): {''.join(consensus)}", ""]
+            lines.append(f"{'sub-goal':>8}  {'column':>6}  {'share':>6}  {'reward':>8}  event")
+            for i, goal in enumerate(strategy.subgoals):
+                lines.append(
+                    f"{i:>8}  {goal.column:>6}  {goal.share:>6.0%}  {goal.reward:>8.4f}  "
+                    f"{letters[goal.event]} = {goal.symbol}"
+                )
+        return "\n".join(lines)
+
+
+def _check_episodes(episodes: Sequence[Episode], name: str = "episodes") -> list[Episode]:
+    if isinstance(episodes, Episode):
+        raise ValueError(f"{name} is a single Episode; a list of episodes is needed: [episode]")
+    listed = list(episodes)
+    for i, episode in enumerate(listed):
+        if not isinstance(episode, Episode):
+            raise ValueError(
+                f"{name}[{i}] is a {type(episode).__name__}; an Episode is needed. Make one with "
+                "Episode(observations, actions, rewards), or use fit_events for symbols"
+            )
+    return listed
+
+
+def _check_sequences(sequences: Sequence[Iterable[Hashable]]) -> list[list[Hashable]]:
+    if isinstance(sequences, (str, bytes)):
+        raise ValueError(f"got one sequence ({sequences!r}); a list of sequences is needed")
+    listed = []
+    for i, sequence in enumerate(sequences):
+        if isinstance(sequence, Episode):
+            raise ValueError(f"sequences[{i}] is an Episode; use fit or update for episodes")
+        listed.append(list(sequence))
+    return listed
+
+
+def _check_returns(returns: Sequence[float] | None, n: int) -> list[float]:
+    values = np.ones(n) if returns is None else np.asarray(returns, dtype=float)
+    if values.shape != (n,):
+        raise ValueError(f"there are {n} sequences but returns of shape {values.shape}; give one each")
+    if not np.isfinite(values).all():
+        raise ValueError("a return is NaN or infinite; every return must be finite")
+    return values.tolist()

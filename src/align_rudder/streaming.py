@@ -1,0 +1,147 @@
+"""Streams: the redistributed reward of running episodes, one or many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from align_rudder.episodes import Tree
+from align_rudder.redistribution import NO_EVENT
+
+if TYPE_CHECKING:
+    from align_rudder.model import AlignRudder
+
+__all__ = ["Stream", "VectorStream"]
+
+
+class Stream:
+    """One running episode.
+
+    Attributes:
+        event: The event of the last step, -1 for none.
+        score: S(τ_t), zero after the start state.
+        cell: Where on the profiles the episode stands.
+        ret: The environment's return so far.
+        given: The redistributed reward so far.
+    """
+
+    def __init__(self, model: AlignRudder) -> None:
+        self.model = model
+        self._begin()
+
+    def _begin(self) -> None:
+        # Taken anew for each episode, so that a model aligned again is used from the next one on.
+        self._scorer, self._encoder = self.model.scorer_, self.model.events_
+        self._scale = self.model.scale_
+        self._collapse = self._encoder.collapse_runs
+        self._row = np.zeros(self._scorer.n_cells)
+        self._last, self._zero = NO_EVENT, 0.0
+        self.event, self.score, self.cell = NO_EVENT, 0.0, 0
+        self.ret = self.given = 0.0
+
+    def reset(self, obs: Any = None) -> None:
+        """Begin an episode; without an observation, one of events only."""
+        self._begin()
+        if obs is not None:
+            event = self._encoder.start_event(obs)
+            if event != NO_EVENT:
+                self._zero, self.cell = self._scorer.advance_one(self._row, event)
+                self._last = event
+
+    def step(
+        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
+    ) -> float:
+        """Add a transition; return its redistributed reward R_{t+1} (without the correction)."""
+        event = self._encoder.transition_event(obs, action, reward, next_obs, info)
+        if self._collapse and event != NO_EVENT:
+            if event == self._last:
+                event = NO_EVENT
+            else:
+                self._last = event
+        return self._add(event, reward)
+
+    def step_event(self, symbol: Any, reward: float = 0.0) -> float:
+        """Add an event by its symbol (None for no event); return its redistributed reward."""
+        (event,) = self.model.encode_events([symbol])
+        return self._add(int(event), reward)
+
+    def _add(self, event: int, reward: float) -> float:
+        self.event = event
+        self.ret += reward
+        if event == NO_EVENT:
+            return 0.0
+        score, self.cell = self._scorer.advance_one(self._row, event)
+        score -= self._zero
+        share = (score - self.score) * self._scale
+        self.score = score
+        self.given += share
+        return share
+
+    @property
+    def correction(self) -> float:
+        """R_{T+2} if the episode ended now: what of the return was not given yet."""
+        return self.ret - self.given
+
+
+class VectorStream:
+    """Many running episodes, in arrays with one entry for each.
+
+    Attributes:
+        events: The events of the last step, -1 for none.
+        scores: S(τ_t), zero after the start states.
+        cells: Where on the profiles the episodes stand.
+        rets: The environments' returns so far.
+        given: The redistributed rewards so far.
+    """
+
+    def __init__(self, model: AlignRudder, n: int) -> None:
+        self.model, self.n = model, n
+        self._scorer, self._encoder = model.scorer_, model.events_
+        self._scale = model.scale_
+        self._rows = self._scorer.new_rows(n)
+        self._last = np.full(n, NO_EVENT)
+        self._zero, self._raw = np.zeros(n), np.zeros(n)
+        self.events, self.cells = np.full(n, NO_EVENT), np.zeros(n, np.int64)
+        self.rets, self.given, self.scores = np.zeros(n), np.zeros(n), np.zeros(n)
+
+    def reset(self, obs: Tree, mask: np.ndarray | None = None) -> None:
+        """Begin the episodes of `mask` (default: all) at these start states (of all)."""
+        where = slice(None) if mask is None else np.flatnonzero(mask)
+        self._rows[where] = 0.0
+        for values in (self._zero, self._raw, self.scores, self.rets, self.given):
+            values[where] = 0.0
+        self.cells[where] = 0
+        self.events[where] = NO_EVENT
+        starts = np.full(self.n, NO_EVENT)
+        starts[where] = self._encoder.start_events(obs)[where]
+        self._last[where] = starts[where]
+        self._scorer.advance(self._rows, starts, self._raw, self.cells)
+        self._zero[where] = self._raw[where]
+
+    def step(
+        self, obs: Tree, actions: Tree, rewards: np.ndarray, next_obs: Tree,
+        infos: Sequence[Mapping[str, Any]], mask: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Add a transition to each episode (of `mask`); return the redistributed rewards (n,)."""
+        events = self._encoder.transition_events(obs, actions, rewards, next_obs, infos)
+        if mask is not None:
+            events = np.where(mask, events, NO_EVENT)
+            rewards = np.where(mask, rewards, 0.0)
+        if self._encoder.collapse_runs:
+            events = np.where(events == self._last, NO_EVENT, events)
+            self._last = np.where(events == NO_EVENT, self._last, events)
+        self.events = events
+        self._scorer.advance(self._rows, events, self._raw, self.cells)
+        scores = self._raw - self._zero
+        share = (scores - self.scores) * self._scale
+        self.scores = scores
+        self.given += share
+        self.rets += rewards
+        return share
+
+    @property
+    def corrections(self) -> np.ndarray:
+        """R_{T+2} of each episode if it ended now."""
+        return self.rets - self.given
