@@ -1,5 +1,6 @@
 """Align-RUDDER: reward redistribution from a handful of demonstrations."""
 
+from align_rudder import vector
 from align_rudder._warnings import AlignRudderWarning
 from align_rudder.alignment import Alignment, align
 from align_rudder.episodes import Episode, load_episodes, save_episodes
@@ -16,12 +17,13 @@ from align_rudder.model import AlignRudder, Strategy
 from align_rudder.profile import Profile
 from align_rudder.redistribution import Redistribution
 from align_rudder.subtasks import Progress, Segment, SubGoal, SubTask
+from align_rudder.wrappers import RedistributeReward
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AlignRudder", "AlignRudderWarning", "Alignment", "DeltaEvents", "Episode", "EventClustering",
-    "EventEncoder", "FeatureEvents", "FunctionEvents", "Profile", "Progress", "Redistribution",
+    "EventEncoder", "FeatureEvents", "FunctionEvents", "Profile", "Progress", "RedistributeReward", "Redistribution",
     "Segment", "StateEvents", "Strategy", "SubGoal", "SubTask", "SymbolEvents", "align",
-    "load_episodes", "save_episodes",
+    "load_episodes", "save_episodes", "vector",
 ]
