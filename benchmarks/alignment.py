@@ -75,8 +75,14 @@ def data(n_sequences: int, n_events: int) -> tuple[list[np.ndarray], list[np.nda
     kept = n_keys * (1 - drop)
     rng = np.random.default_rng([n_sequences, n_events])
     sequences, truth = suite.generate(
-        rng, n_sequences, n_keys, 10, (n_events - kept) / (kept + 1),
-        n_key_symbols=10, drop=drop, shared_noise=0.2,
+        rng,
+        n_sequences,
+        n_keys,
+        10,
+        (n_events - kept) / (kept + 1),
+        n_key_symbols=10,
+        drop=drop,
+        shared_noise=0.2,
     )
     return sequences, truth, scoring_matrix("inverse", background(sequences, 20))
 

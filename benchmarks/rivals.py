@@ -87,13 +87,32 @@ def clustalw_full(sequences: Sequence[np.ndarray], matrix: np.ndarray) -> np.nda
         )
         run = subprocess.run(
             [
-                program, "-ALIGN", "-NEGATIVE", "-INFILE=in.fasta", "-OUTFILE=out.fasta",
-                "-PWMATRIX=scores", "-PWGAPOPEN=0", "-PWGAPEXT=0", "-MATRIX=scores", "-GAPOPEN=0",
-                "-GAPEXT=0", "-CASE=UPPER", "-NOPGAP", "-NOHGAP", "-MAXDIV=0", "-ENDGAPS",
-                "-NOVGAP", "-NEWTREE=tree.dnd", "-TYPE=PROTEIN", "-OUTPUT=FASTA",
+                program,
+                "-ALIGN",
+                "-NEGATIVE",
+                "-INFILE=in.fasta",
+                "-OUTFILE=out.fasta",
+                "-PWMATRIX=scores",
+                "-PWGAPOPEN=0",
+                "-PWGAPEXT=0",
+                "-MATRIX=scores",
+                "-GAPOPEN=0",
+                "-GAPEXT=0",
+                "-CASE=UPPER",
+                "-NOPGAP",
+                "-NOHGAP",
+                "-MAXDIV=0",
+                "-ENDGAPS",
+                "-NOVGAP",
+                "-NEWTREE=tree.dnd",
+                "-TYPE=PROTEIN",
+                "-OUTPUT=FASTA",
                 "-OUTORDER=INPUT",
             ],
-            cwd=folder, capture_output=True, text=True, check=False,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         written = Path(folder, "out.fasta")
         if run.returncode or not written.exists():

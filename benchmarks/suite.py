@@ -154,8 +154,6 @@ def column_recovery(matrix: np.ndarray, truth: list[np.ndarray]) -> float:
     of_key = keys >= 0
     # n rows in the same key column (and, for pairs found, in the same column) are n(n−1)/2 pairs.
     _, true = np.unique(keys[of_key], return_counts=True)
-    _, found = np.unique(
-        np.stack([keys[of_key], columns[of_key]]), axis=1, return_counts=True
-    )
+    _, found = np.unique(np.stack([keys[of_key], columns[of_key]]), axis=1, return_counts=True)
     pairs = (true * (true - 1)).sum()
     return float((found * (found - 1)).sum() / pairs) if pairs else 1.0

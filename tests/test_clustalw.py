@@ -103,12 +103,14 @@ def test_pair_reaches_the_optimum(seed):
 
 
 @needs_clustalw
-def test_long_gaps_are_free():
-    """A literal -GAPEXT=0 costs 0.001 per event, enough to lose both matches."""
-    matrix = 0.02 * np.eye(4) - 0.01
-    left, right = ([0, *[1] * 500, 3], [0, *[2] * 500, 3])
+@pytest.mark.parametrize(("score", "largest"), [(0.01, 0.01), (3.0, 3000.0)])
+def test_long_gaps_are_free(score, largest):
+    """A literal -GAPEXT=0 costs 0.001 per event; ClustalW's default would cost far more."""
+    matrix = 2 * score * np.eye(5) - score
+    matrix[4, 4] = largest
+    left, right = [4, 0, *[1] * 500, 3], [4, 0, *[2] * 500, 3]
     rows = clustalw_align([np.array(left), np.array(right)], matrix, PAIR)
-    assert _pair_score(rows, matrix) == pytest.approx(0.02)
+    assert _pair_score(rows, matrix) == pytest.approx(largest + 2 * score)
 
 
 @needs_clustalw

@@ -1,6 +1,6 @@
 """Align-RUDDER: reward redistribution from a handful of demonstrations."""
 
-from align_rudder import vector
+from align_rudder import plot, vector
 from align_rudder._warnings import AlignRudderWarning
 from align_rudder.alignment import Alignment, align
 from align_rudder.episodes import Episode, load_episodes, save_episodes
@@ -22,8 +22,28 @@ from align_rudder.wrappers import RedistributeReward
 __version__ = "0.1.0"
 
 __all__ = [
-    "AlignRudder", "AlignRudderWarning", "Alignment", "DeltaEvents", "Episode", "EventClustering",
-    "EventEncoder", "FeatureEvents", "FunctionEvents", "Profile", "Progress", "RedistributeReward", "Redistribution",
-    "Segment", "StateEvents", "Strategy", "SubGoal", "SubTask", "SymbolEvents", "align",
-    "load_episodes", "save_episodes", "vector",
+    "AlignRudder",
+    "AlignRudderWarning",
+    "Alignment",
+    "DeltaEvents",
+    "Episode",
+    "EventClustering",
+    "EventEncoder",
+    "FeatureEvents",
+    "FunctionEvents",
+    "Profile",
+    "Progress",
+    "RedistributeReward",
+    "Redistribution",
+    "Segment",
+    "StateEvents",
+    "Strategy",
+    "SubGoal",
+    "SubTask",
+    "SymbolEvents",
+    "align",
+    "load_episodes",
+    "plot",
+    "save_episodes",
+    "vector",
 ]

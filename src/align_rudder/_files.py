@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
-__all__ = ["encode_symbol", "decode_symbol", "load_npz", "save_npz", "write_whole"]
+__all__ = ["decode_symbol", "encode_symbol", "load_npz", "save_npz", "write_whole"]
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
@@ -44,7 +44,10 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], objec
 
 
 def save_npz(
-    path: str | os.PathLike[str], kind: str, version: int, header: Mapping[str, Any],
+    path: str | os.PathLike[str],
+    kind: str,
+    version: int,
+    header: Mapping[str, Any],
     arrays: Mapping[str, np.ndarray],
 ) -> None:
     """Save arrays and a JSON header (stored as the member `header`) as one npz file."""
@@ -116,7 +119,7 @@ def encode_symbol(symbol: Hashable) -> Any:
 def decode_symbol(code: Any) -> Hashable:
     """Return the symbol that `encode_symbol` encoded."""
     if isinstance(code, dict):
-        (kind, value), = code.items()
+        ((kind, value),) = code.items()
         if kind == "bytes":
             return bytes.fromhex(value)
         parts = [decode_symbol(part) for part in value]

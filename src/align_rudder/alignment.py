@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,15 @@ from align_rudder import kernels
 from align_rudder.scoring import Scoring, background, quantise, scoring_matrix
 from align_rudder.text import format_alignment, letters_for, read_fasta, write_fasta
 
-__all__ = ["GAP", "Alignment", "align", "align_ids", "guide_tree", "index_symbols", "pairwise_scores"]
+__all__ = [
+    "GAP",
+    "Alignment",
+    "align",
+    "align_ids",
+    "guide_tree",
+    "index_symbols",
+    "pairwise_scores",
+]
 
 GAP = -1
 _MAX_TABLE = 2**32  # cells, one byte each: the 4 GB that an alignment with gap costs may take
@@ -136,10 +145,8 @@ def index_symbols(
         listed.append(items)
     if symbols is None:
         found = list(dict.fromkeys(symbol for items in listed for symbol in items))
-        try:
+        with contextlib.suppress(TypeError):
             found.sort()  # pyright: ignore[reportCallIssue]
-        except TypeError:
-            pass
     else:
         found = list(symbols)
     ids = {symbol: i for i, symbol in enumerate(found)}
@@ -152,7 +159,9 @@ def pairwise_scores(
     """Return the score of the best alignment of every pair (N, N), each with itself included."""
     n = len(sequences)
     offsets = np.concatenate([[0], np.cumsum([len(s) for s in sequences])]).astype(np.int64)
-    flat = np.concatenate([np.asarray(s, np.int32) for s in sequences]) if n else np.empty(0, np.int32)
+    flat = (
+        np.concatenate([np.asarray(s, np.int32) for s in sequences]) if n else np.empty(0, np.int32)
+    )
     out = np.zeros((n, n))
     for j in tqdm(range(n), desc="pairs", disable=not progress, leave=False):
         pairs = np.column_stack([np.arange(j), np.full(j, j)]).astype(np.int64)
@@ -189,7 +198,9 @@ def _join(a: np.ndarray, b: np.ndarray, scores: np.ndarray, gap: float) -> np.nd
     return _interleave(a, b, match_a, match_b)
 
 
-def _interleave(a: np.ndarray, b: np.ndarray, match_a: np.ndarray, match_b: np.ndarray) -> np.ndarray:
+def _interleave(
+    a: np.ndarray, b: np.ndarray, match_a: np.ndarray, match_b: np.ndarray
+) -> np.ndarray:
     """Lay out two groups so that matched columns coincide; between matches, A's columns first."""
     # In front of match k stand all its unmatched columns: a column's place is its own index
     # plus the columns of the other group that come before it.
@@ -197,7 +208,8 @@ def _interleave(a: np.ndarray, b: np.ndarray, match_a: np.ndarray, match_b: np.n
     extra_b = np.diff(match_b, prepend=-1, append=b.shape[1]) - 1
     length = a.shape[1] + b.shape[1] - len(match_a)
     place_a = np.arange(a.shape[1]) + np.repeat(
-        np.concatenate([[0], np.cumsum(extra_b)[:-1]]), extra_a + np.r_[np.ones(len(match_a), int), 0]
+        np.concatenate([[0], np.cumsum(extra_b)[:-1]]),
+        extra_a + np.r_[np.ones(len(match_a), int), 0],
     )
     place_b = np.arange(b.shape[1]) + np.repeat(
         np.cumsum(extra_a), extra_b + np.r_[np.ones(len(match_b), int), 0]
@@ -211,7 +223,11 @@ def _interleave(a: np.ndarray, b: np.ndarray, match_a: np.ndarray, match_b: np.n
 
 
 def _progressive(
-    sequences: Sequence[np.ndarray], tree: np.ndarray, scores: np.ndarray, gap: float, progress: bool
+    sequences: Sequence[np.ndarray],
+    tree: np.ndarray,
+    scores: np.ndarray,
+    gap: float,
+    progress: bool,
 ) -> np.ndarray:
     n = len(sequences)
     groups = {i: (sequence[None, :].astype(np.int32), [i]) for i, sequence in enumerate(sequences)}
@@ -312,6 +328,4 @@ def align(
         raise ValueError(f"got {len(ids)} sequence(s); at least two are needed to align")
     p = background(ids, len(symbols))
     scores = scoring_matrix(scoring, p, alpha=alpha, epsilon=epsilon)
-    return align_ids(
-        ids, symbols, scores, gap=gap, engine=engine, refine=refine, progress=progress
-    )
+    return align_ids(ids, symbols, scores, gap=gap, engine=engine, refine=refine, progress=progress)

@@ -2,16 +2,17 @@
 
 ClustalW was written for proteins; what the paper asks of it, a multiple alignment of events with
 zero gap cost, lies at the edge of what it can do. The limits below were measured on ClustalW 2.1
-and are refused at the door, because ClustalW itself passes them in silence:
+and are refused or avoided here, because ClustalW itself passes them in silence:
 
 - Events are spelled with the 25 letters A-Z without J, which is deleted without a word.
 - Matrix entries become 16-bit integers, one per tenth of a score, and sums of scores 32-bit
   integers, one per thousandth. Both wrap around on overflow.
 - A gap penalty of zero is raised to the smallest integer, a thousandth of a score per skipped
   event. Scores are therefore scaled up as far as they fit, which makes it negligible.
-- End gaps are free and gaps next to gaps cost half, so no other gap cost is linear.
+- End gaps are free and columns that have gaps cost half, so no other gap cost is linear.
 - Branch lengths of the guide tree delay distant sequences, so all are written as zero.
-- ``-NOVGAP``, as used in the paper, switches variable gap penalties *on*: it is left out.
+- ``-NOVGAP``, as used in the paper, switches variable gap penalties *on* in its source: it is
+  left out, which changes nothing at zero gap cost.
 """
 
 from __future__ import annotations
@@ -30,9 +31,23 @@ LETTERS = "ABCDEFGHIKLMNOPQRSTUVWXYZ"
 MAX_SCORE = 3276.0  # (short)(10 x) must not wrap around
 MAX_TOTAL = 2_147_000.0  # 1000 x, summed in an int, must not wrap around
 OPTIONS = [
-    "-INFILE=events.fasta", "-USETREE=tree.nwk", "-MATRIX=scores.txt", "-OUTFILE=aligned.gde",
-    "-OUTPUT=GDE", "-OUTORDER=INPUT", "-CASE=UPPER", "-TYPE=PROTEIN", "-NEGATIVE", "-NOWEIGHTS",
-    "-GAPOPEN=0", "-GAPEXT=0", "-NOPGAP", "-NOHGAP", "-ENDGAPS", "-MAXDIV=0", "-QUIET",
+    "-INFILE=events.fasta",
+    "-USETREE=tree.nwk",
+    "-MATRIX=scores.txt",
+    "-OUTFILE=aligned.gde",
+    "-OUTPUT=GDE",
+    "-OUTORDER=INPUT",
+    "-CASE=UPPER",
+    "-TYPE=PROTEIN",
+    "-NEGATIVE",
+    "-NOWEIGHTS",
+    "-GAPOPEN=0",
+    "-GAPEXT=0",
+    "-NOPGAP",
+    "-NOHGAP",
+    "-ENDGAPS",
+    "-MAXDIV=0",
+    "-QUIET",
 ]
 
 
@@ -77,7 +92,7 @@ def clustalw_align(
     if gap != 0:
         raise ValueError(
             f"gap={gap} is not possible with ClustalW, whose gap costs are not linear (end gaps "
-            'are free, gaps next to gaps cost half): use gap=0 or engine="native"'
+            'are free, columns that have gaps cost half): use gap=0 or engine="native"'
         )
     _check_scores(matrix)
     _check_sequences(sequences, len(matrix))
@@ -139,7 +154,7 @@ def _check_tree(tree: np.ndarray, n: int) -> None:
 
 
 def _scale_scores(codes: list[np.ndarray], scores: np.ndarray) -> np.ndarray:
-    """Scores times the largest power of ten with which no number in ClustalW overflows."""
+    """Return the scores times the largest power of ten with which nothing overflows."""
     n, largest = len(codes), np.abs(scores).max()
     if largest > MAX_SCORE:
         raise ValueError(
@@ -163,7 +178,7 @@ def _scale_scores(codes: list[np.ndarray], scores: np.ndarray) -> np.ndarray:
 
 
 def _run(codes: list[np.ndarray], scores: np.ndarray, tree: np.ndarray) -> np.ndarray:
-    """The letters of ClustalW's alignment as indices into the symbols, -1 for a gap."""
+    """Return the rows that ClustalW makes of the codes, -1 for a gap."""
     executable = clustalw_path()
     if executable is None:
         raise RuntimeError(
@@ -203,7 +218,7 @@ def _run(codes: list[np.ndarray], scores: np.ndarray, tree: np.ndarray) -> np.nd
 
 
 def _matrix_file(scores: np.ndarray) -> str:
-    """All letters and the row of '*', both expected; without its dot, 3 would be read as 0.3."""
+    """Return the matrix with the row of '*' that must end it; 3 without a dot would mean 0.3."""
     full = np.zeros((len(LETTERS) + 1, len(LETTERS) + 1))
     full[: len(scores), : len(scores)] = scores
     lines = [" ".join(LETTERS + "*")]

@@ -44,8 +44,8 @@ def _stack(values: Any, name: str) -> Tree:
         ) from error
     if array.dtype.hasobject:
         raise ValueError(
-            f"{name} has elements of type {type(array.flat[0]).__name__ if array.size else 'object'}"
-            "; numbers or strings are needed (for sequences of arbitrary symbols use fit_events)"
+            f"{name} has elements of type {type(array.flat[0]).__name__}; "
+            "numbers or strings are needed (for sequences of arbitrary symbols use fit_events)"
         )
     if array.ndim == 0:
         raise ValueError(f"{name} is a single value ({array}); a sequence over time is needed")
@@ -113,9 +113,14 @@ class Episode:
         if not np.isfinite(rewards).all():
             bad = int(np.flatnonzero(~np.isfinite(rewards))[0])
             raise ValueError(f"rewards[{bad}] is {rewards[bad]}; every reward must be finite")
-        observations, actions = _stack(self.observations, "observations"), _stack(self.actions, "actions")
+        observations, actions = (
+            _stack(self.observations, "observations"),
+            _stack(self.actions, "actions"),
+        )
         _check_length(
-            observations, steps + 1, "observations",
+            observations,
+            steps + 1,
+            "observations",
             f"for {steps} rewards an episode has {steps + 1} observations, the last one seen after "
             "the last action",
         )
@@ -127,8 +132,11 @@ class Episode:
                 raise ValueError(f"infos has length {len(infos)}, needed are {steps}: one a step")
         rewards.setflags(write=False)
         for field, value in [
-            ("observations", observations), ("actions", actions), ("rewards", rewards),
-            ("infos", infos), ("terminated", bool(self.terminated)),
+            ("observations", observations),
+            ("actions", actions),
+            ("rewards", rewards),
+            ("infos", infos),
+            ("terminated", bool(self.terminated)),
             ("truncated", bool(self.truncated)),
         ]:
             object.__setattr__(self, field, value)
@@ -150,7 +158,9 @@ class Episode:
         only if it holds the last step.
         """  # noqa: D205
         if not 0 <= start < stop <= len(self):
-            raise ValueError(f"steps {start}:{stop} are not a part of an episode of {len(self)} steps")
+            raise ValueError(
+                f"steps {start}:{stop} are not a part of an episode of {len(self)} steps"
+            )
         last = stop == len(self)
         return Episode(
             tree_index(self.observations, np.s_[start : stop + 1]),
@@ -162,9 +172,7 @@ class Episode:
         )
 
 
-def select_top(
-    returns: Sequence[float], lengths: Sequence[int], top_n: int | None
-) -> np.ndarray:
+def select_top(returns: Sequence[float], lengths: Sequence[int], top_n: int | None) -> np.ndarray:
     """Return the indices of the `top_n` episodes, by return and by shortness among equals.
 
     The order of the input is kept among what is chosen.
@@ -190,7 +198,9 @@ def _unflatten(arrays: Mapping[str, np.ndarray], name: str) -> Tree:
     if name in arrays:
         return arrays[name]
     prefix = f"{name}/"
-    keys = list(dict.fromkeys(k[len(prefix) :].split("/")[0] for k in arrays if k.startswith(prefix)))
+    keys = list(
+        dict.fromkeys(k[len(prefix) :].split("/")[0] for k in arrays if k.startswith(prefix))
+    )
     if not keys:
         raise ValueError(f"the file has no {name!r}; it has {sorted(arrays)}")
     parts = {key: _unflatten(arrays, prefix + key) for key in keys}

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from align_rudder._files import load_npz, save_npz
+from align_rudder import storage, summary
 from align_rudder._warnings import warn
-from align_rudder.alignment import Alignment, align_ids, guide_tree, pairwise_scores
+from align_rudder.alignment import Alignment
 from align_rudder.episodes import Episode, select_top
 from align_rudder.events import (
     Encoded,
     EventEncoder,
-    FunctionEvents,
     SymbolEvents,
     choose_encoder,
-    encoder_from_state,
 )
 from align_rudder.profile import Profile
 from align_rudder.redistribution import NO_EVENT, Redistribution, Scorer, match_columns
-from align_rudder.scoring import Scoring, background, quantise, scoring_matrix
-from align_rudder.strategies import find_strategies
+from align_rudder.scoring import Scoring, background, scoring_matrix
+from align_rudder.strategies import align_strategies
 from align_rudder.streaming import Stream, VectorStream
 from align_rudder.subtasks import Progress, SubGoal, SubTask, cut_segments, find_subgoals
-from align_rudder.text import legend, letters_for
+from align_rudder.validation import check_episodes, check_returns, check_sequences
 
 __all__ = ["AlignRudder", "Strategy"]
-
-_KIND, _VERSION = "align-rudder-model", 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +95,8 @@ class AlignRudder(BaseEstimator):
         undiscounted returns: with γ < 1 a reward that comes earlier counts for more.
 
     Example:
-        >>> runs = [["key", "door", "chest"], ["key", "lamp", "door", "chest"], ["key", "door", "cat", "chest"]]
+        >>> runs = ["key door chest", "key lamp door chest", "key door cat chest"]
+        >>> runs = [run.split() for run in runs]
         >>> model = AlignRudder().fit_events(runs, returns=[1, 1, 1])
         >>> [goal.symbol for goal in model.subgoals_]
         ['key', 'door', 'chest']
@@ -151,11 +148,11 @@ class AlignRudder(BaseEstimator):
             random_episodes: Episodes of a random policy, used only for the successor
                 representation or features.
         """
-        episodes = _check_episodes(episodes)
+        episodes = check_episodes(episodes)
         chosen = self._choose([e.ret for e in episodes], [len(e) for e in episodes])
         demos = [episodes[i] for i in chosen]
         encoder = copy.copy(choose_encoder(self.events, demos))
-        encoder.fit(demos, _check_episodes(random_episodes, "random_episodes"))
+        encoder.fit(demos, check_episodes(random_episodes, "random_episodes"))
         encoded = [encoder.encode(e) for e in demos]
         return self._fit(encoder, encoded, [e.ret for e in demos], [len(e) for e in demos])
 
@@ -168,8 +165,8 @@ class AlignRudder(BaseEstimator):
             sequences: Two or more sequences.
             returns: The return of each; None for 1 each.
         """
-        listed = _check_sequences(sequences)
-        returns = _check_returns(returns, len(listed))
+        listed = check_sequences(sequences)
+        returns = check_returns(returns, len(listed))
         chosen = self._choose(returns, [len(s) for s in listed])
         listed, returns = [listed[i] for i in chosen], [returns[i] for i in chosen]
         encoder = SymbolEvents().fit_sequences(listed)
@@ -183,7 +180,7 @@ class AlignRudder(BaseEstimator):
         and new stay. Streams and wrappers use the new alignment from their next episode on.
         """
         self._check_fitted()
-        episodes = _check_episodes(episodes)
+        episodes = check_episodes(episodes)
         encoded = [self.events_.encode(e) for e in episodes]
         return self._join(encoded, [e.ret for e in episodes], [len(e) for e in episodes])
 
@@ -191,9 +188,9 @@ class AlignRudder(BaseEstimator):
         self, sequences: Sequence[Iterable[Hashable]], returns: Sequence[float] | None = None
     ) -> Self:
         """Let new sequences of symbols join the demonstrations, and align again."""
-        listed = _check_sequences(sequences)
+        listed = check_sequences(sequences)
         encoder = self._symbol_encoder().extended(listed)
-        returns = _check_returns(returns, len(listed))
+        returns = check_returns(returns, len(listed))
         self.events_ = encoder
         encoded = [Encoded(NO_EVENT, encoder.encode_sequence(s)) for s in listed]
         return self._join(encoded, returns, [len(s) for s in listed])
@@ -203,7 +200,9 @@ class AlignRudder(BaseEstimator):
         returns, lengths = [*self.returns_, *returns], [*self.lengths_, *lengths]
         chosen = self._choose(returns, lengths)
         return self._fit(
-            self.events_, [encoded[i] for i in chosen], [returns[i] for i in chosen],
+            self.events_,
+            [encoded[i] for i in chosen],
+            [returns[i] for i in chosen],
             [lengths[i] for i in chosen],
         )
 
@@ -219,41 +218,46 @@ class AlignRudder(BaseEstimator):
         mean = float(np.mean([returns[i] for i in chosen]))
         if mean <= self.baseline:
             raise ValueError(
-                f"the mean return of the demonstrations is {mean:g}, which is not above the baseline "
-                f"{self.baseline:g}; a negative C would punish the demonstrated strategy. Give "
-                "baseline=… the return of an episode worth nothing, for example the mean return "
+                f"the mean return of the demonstrations is {mean:g}, which is not above the "
+                f"baseline {self.baseline:g}; a negative C would punish the demonstrated strategy. "
+                "Give baseline=… the return of an episode worth nothing, for example the mean return "
                 "of random episodes"
             )
         return chosen
 
     def _fit(
-        self, encoder: EventEncoder, encoded: list[Encoded], returns: list[float], lengths: list[int]
+        self,
+        encoder: EventEncoder,
+        encoded: list[Encoded],
+        returns: list[float],
+        lengths: list[int],
     ) -> Self:
         sequences = [e.sequence for e in encoded]
         n_events = encoder.n_events
         p = background(sequences, n_events)
         scores = scoring_matrix(self.scoring, p, alpha=self.alpha, epsilon=self.epsilon)
-        total = sum(len(s) for s in sequences)
-        scores, step = quantise(scores, len(sequences) * max(total, 1))
-        gap = float(np.round(self.gap / step) * step)
-        pairs = pairwise_scores(sequences, scores, gap, progress=self.progress)
-        tree = guide_tree(pairs)
-        groups = find_strategies(sequences, pairs, tree, scores, gap, self.strategies)
-        parts = []
-        for members in groups:
-            subtree = guide_tree(pairs[np.ix_(members, members)]) if len(members) > 1 else None
-            alignment = align_ids(
-                [sequences[i] for i in members], encoder.symbols_, scores, gap=gap,
-                engine=self.engine, refine=self.refine, tree=subtree, progress=self.progress,
-            )
-            parts.append((members, alignment))
+        parts, tree = align_strategies(
+            sequences,
+            encoder.symbols_,
+            scores,
+            gap=self.gap,
+            n_strategies=self.strategies,
+            engine=self.engine,
+            refine=self.refine,
+            progress=self.progress,
+        )
         self._set(encoder, encoded, returns, lengths, p, parts, tree)
         self._report()
         return self
 
     def _set(
-        self, encoder: EventEncoder, encoded: list[Encoded], returns: Sequence[float],
-        lengths: Sequence[int], p: np.ndarray, parts: Sequence[tuple[np.ndarray, Alignment]],
+        self,
+        encoder: EventEncoder,
+        encoded: list[Encoded],
+        returns: Sequence[float],
+        lengths: Sequence[int],
+        p: np.ndarray,
+        parts: Sequence[tuple[np.ndarray, Alignment]],
         tree: np.ndarray,
     ) -> None:
         """Make all that follows from the alignments: profiles, C, sub-goals."""
@@ -272,7 +276,9 @@ class AlignRudder(BaseEstimator):
         for (members, alignment), profile in zip(parts, profiles, strict=True):
             rewards = self._column_rewards(members, alignment, profile)
             goals = find_subgoals(
-                profile, rewards, threshold=self.subgoal_threshold,
+                profile,
+                rewards,
+                threshold=self.subgoal_threshold,
                 conservation=self.subgoal_conservation,
             )
             self.strategies_.append(Strategy(members, alignment, profile, rewards, goals))
@@ -343,8 +349,8 @@ class AlignRudder(BaseEstimator):
         self._check_fitted()
         if not isinstance(self.events_, SymbolEvents):
             raise ValueError(
-                f"the model was fitted to episodes with {type(self.events_).__name__}; symbols can be "
-                "given only to a model fitted with fit_events. Use redistribute(episode)"
+                f"the model was fitted to episodes with {type(self.events_).__name__}; symbols can "
+                "be given only to a model fitted with fit_events. Use redistribute(episode)"
             )
         return self.events_
 
@@ -391,7 +397,7 @@ class AlignRudder(BaseEstimator):
         Cells never visited have NaN.
         """
         total, count = np.zeros(self.scorer_.n_cells), np.zeros(self.scorer_.n_cells, int)
-        for episode in _check_episodes(episodes):
+        for episode in check_episodes(episodes):
             rr = self.redistribute(episode)
             np.add.at(total, rr.cells, rr.kappa)
             np.add.at(count, rr.cells, 1)
@@ -427,7 +433,9 @@ class AlignRudder(BaseEstimator):
         pssm = self.strategies_[strategy].profile.pssm
         return match_columns(pssm, self.scorer_.known(events), self.gap)[1:]
 
-    def subtasks(self, episodes: Sequence[Episode] | None = None, strategy: int = 0) -> list[SubTask]:
+    def subtasks(
+        self, episodes: Sequence[Episode] | None = None, strategy: int = 0
+    ) -> list[SubTask]:
         """Return the sub-tasks of a strategy, each with the segments of episodes that did it.
 
         Args:
@@ -437,18 +445,18 @@ class AlignRudder(BaseEstimator):
         """
         self._check_fitted()
         if not 0 <= strategy < len(self.strategies_):
-            raise ValueError(f"strategy={strategy}, but there are {len(self.strategies_)} strategies")
+            raise ValueError(
+                f"strategy={strategy}, but there are {len(self.strategies_)} strategies"
+            )
         chosen = self.strategies_[strategy]
         if episodes is None:
             encoded = [self.encoded_[i] for i in chosen.members]
         else:
-            encoded = [self.encode(e) for e in _check_episodes(episodes)]
+            encoded = [self.encode(e) for e in check_episodes(episodes)]
         columns = [self._matched(strategy, e) for e in encoded]
         after = [-1, *(goal.column for goal in chosen.subgoals)]
         segments = cut_segments(chosen.subgoals, columns)
-        return [
-            SubTask(k, goal, after[k], segments[k]) for k, goal in enumerate(chosen.subgoals)
-        ]
+        return [SubTask(k, goal, after[k], segments[k]) for k, goal in enumerate(chosen.subgoals)]
 
     def next_subgoal(self, cell: int) -> int:
         """Return the index of the first sub-goal behind a cell; their number if none is left."""
@@ -460,7 +468,9 @@ class AlignRudder(BaseEstimator):
         for k, strategy in enumerate(self.strategies_):
             columns = [goal.column for goal in strategy.subgoals]
             start, end = self.scorer_.bounds[k], self.scorer_.bounds[k + 1]
-            table[start:end] = np.searchsorted(columns, np.arange(-1, end - start - 1), side="right")
+            table[start:end] = np.searchsorted(
+                columns, np.arange(-1, end - start - 1), side="right"
+            )
         return table
 
     # Files and text
@@ -468,85 +478,19 @@ class AlignRudder(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the model as one npz file (arrays and JSON; no pickle)."""
         self._check_fitted()
-        parameters = {
-            k: v for k, v in self.get_params(deep=False).items() if k not in ("events", "scoring")
-        }
-        named = isinstance(self.scoring, str)
-        events_header, events_arrays = self.events_.state()
-        arrays = {f"events/{name}": array for name, array in events_arrays.items()}
-        arrays |= {
-            "sequences": np.concatenate([e.events for e in self.encoded_]),
-            "starts": np.array([e.start for e in self.encoded_]),
-            "steps": np.array([len(e.events) for e in self.encoded_]),
-            "returns": np.array(self.returns_),
-            "lengths": np.array(self.lengths_),
-            "background": self.background_,
-            "tree": self.tree_,
-        }
-        if not named:
-            arrays["scoring"] = self.strategies_[0].alignment.scores if self.strategies_ else np.empty((0, 0))
-        for k, strategy in enumerate(self.strategies_):
-            arrays[f"strategy/{k}/members"] = strategy.members
-            arrays[f"strategy/{k}/matrix"] = strategy.alignment.matrix
-            arrays[f"strategy/{k}/scores"] = strategy.alignment.scores
-            if strategy.alignment.tree is not None:
-                arrays[f"strategy/{k}/tree"] = strategy.alignment.tree
-        header = {
-            "parameters": parameters, "scoring": self.scoring if named else None,
-            "events": {"kind": type(self.events_).__name__, **events_header},
-            "n_strategies": len(self.strategies_),
-        }
-        save_npz(path, _KIND, _VERSION, header, arrays)
+        storage.save_model(self, path)
 
     @classmethod
     def load(
         cls, path: str | os.PathLike[str], function: Callable[..., Hashable | None] | None = None
-    ) -> AlignRudder:
+    ) -> Self:
         """Load a saved model.
 
         Args:
             path: The file.
             function: The event function, for a model whose events come from one.
         """
-        header, arrays = load_npz(path, _KIND, _VERSION)
-        try:
-            return cls._from_file(header, arrays, function)
-        except KeyError as error:
-            raise ValueError(f"{path} is damaged: it has no {error}") from error
-
-    @classmethod
-    def _from_file(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], function: Any
-    ) -> AlignRudder:
-        events_header = {**header["events"], "function": function}
-        prefix = "events/"
-        encoder = encoder_from_state(
-            events_header.pop("kind"), events_header,
-            {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)},
-        )
-        if function is not None and not isinstance(encoder, FunctionEvents):
-            raise ValueError(
-                f"function=… was given, but the model's events are {type(encoder).__name__}"
-            )
-        scoring = header["scoring"] if header["scoring"] is not None else arrays["scoring"]
-        model = cls(encoder, scoring=scoring, **header["parameters"])
-        ends = np.cumsum(arrays["steps"])
-        encoded = [
-            Encoded(int(start), arrays["sequences"][end - steps : end])
-            for start, steps, end in zip(arrays["starts"], arrays["steps"], ends, strict=True)
-        ]
-        parts = []
-        for k in range(header["n_strategies"]):
-            alignment = Alignment(
-                arrays[f"strategy/{k}/matrix"], encoder.symbols_, arrays[f"strategy/{k}/scores"],
-                model.gap, arrays.get(f"strategy/{k}/tree"),
-            )
-            parts.append((arrays[f"strategy/{k}/members"], alignment))
-        model._set(
-            encoder, encoded, arrays["returns"].tolist(), arrays["lengths"].tolist(),
-            arrays["background"], parts, arrays["tree"],
-        )
-        return model
+        return storage.load_model(cls, path, function)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = super().__repr__(N_CHAR_MAX)
@@ -554,68 +498,12 @@ class AlignRudder(BaseEstimator):
             return text
         columns = " + ".join(str(len(s.profile)) for s in self.strategies_) or "no"
         return (
-            f"{text} fitted to {len(self.encoded_)} demonstrations: {self.events_.n_events} events, "
-            f"{len(self.strategies_)} strategies, {columns} columns, {len(self.subgoals_)} sub-goals"
+            f"{text} fitted to {len(self.encoded_)} demonstrations: {self.events_.n_events} "
+            f"events, {len(self.strategies_)} strategies, {columns} columns, "
+            f"{len(self.subgoals_)} sub-goals"
         )
 
-    def summary(self, width: int = 100) -> str:
+    def summary(self) -> str:
         """Return events, alignment, consensus and sub-goals of every strategy as text."""
         self._check_fitted()
-        n, returns = len(self.encoded_), np.array(self.returns_)
-        symbols = list(self.events_.symbols_)
-        letters = letters_for(symbols)
-        lines = [
-            f"{n} demonstrations, mean return {returns.mean():g}, "
-            f"{np.mean([len(e.sequence) for e in self.encoded_]):.1f} events on average, "
-            f"{len(symbols)} kinds of event, C = {self.scale_:.4g}"
-        ]
-        if len(self.outliers_):
-            lines.append(f"in no strategy: demonstrations {self.outliers_.tolist()}")
-        if not self.strategies_:
-            lines += ["the demonstrations share no strategy; rewards stay episodic",
-                      legend(symbols, letters, width)]
-        for k, strategy in enumerate(self.strategies_):
-            if len(self.strategies_) > 1:
-                lines.append(f"\nStrategy {k}: demonstrations {strategy.members.tolist()}")
-            consensus = [letters[symbols.index(s)] for s in strategy.profile.consensus(0.8)]
-            lines += ["", str(strategy.alignment), "", f"consensus (80 %): {''.join(consensus)}", ""]
-            lines.append(f"{'sub-goal':>8}  {'column':>6}  {'share':>6}  {'reward':>8}  event")
-            for i, goal in enumerate(strategy.subgoals):
-                lines.append(
-                    f"{i:>8}  {goal.column:>6}  {goal.share:>6.0%}  {goal.reward:>8.4f}  "
-                    f"{letters[goal.event]} = {goal.symbol}"
-                )
-        return "\n".join(lines)
-
-
-def _check_episodes(episodes: Sequence[Episode], name: str = "episodes") -> list[Episode]:
-    if isinstance(episodes, Episode):
-        raise ValueError(f"{name} is a single Episode; a list of episodes is needed: [episode]")
-    listed = list(episodes)
-    for i, episode in enumerate(listed):
-        if not isinstance(episode, Episode):
-            raise ValueError(
-                f"{name}[{i}] is a {type(episode).__name__}; an Episode is needed. Make one with "
-                "Episode(observations, actions, rewards), or use fit_events for symbols"
-            )
-    return listed
-
-
-def _check_sequences(sequences: Sequence[Iterable[Hashable]]) -> list[list[Hashable]]:
-    if isinstance(sequences, (str, bytes)):
-        raise ValueError(f"got one sequence ({sequences!r}); a list of sequences is needed")
-    listed = []
-    for i, sequence in enumerate(sequences):
-        if isinstance(sequence, Episode):
-            raise ValueError(f"sequences[{i}] is an Episode; use fit or update for episodes")
-        listed.append(list(sequence))
-    return listed
-
-
-def _check_returns(returns: Sequence[float] | None, n: int) -> list[float]:
-    values = np.ones(n) if returns is None else np.asarray(returns, dtype=float)
-    if values.shape != (n,):
-        raise ValueError(f"there are {n} sequences but returns of shape {values.shape}; give one each")
-    if not np.isfinite(values).all():
-        raise ValueError("a return is NaN or infinite; every return must be finite")
-    return values.tolist()
+        return summary.as_text(self)

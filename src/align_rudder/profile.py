@@ -50,9 +50,7 @@ class Profile:
     symbols: Sequence[Hashable]
 
     @classmethod
-    def from_alignment(
-        cls, alignment: Alignment, background: np.ndarray | None = None
-    ) -> Profile:
+    def from_alignment(cls, alignment: Alignment, background: np.ndarray | None = None) -> Profile:
         """Count the columns of an alignment and score them against the background."""
         matrix, n_events = alignment.matrix, len(alignment.symbols)
         n, length = matrix.shape
@@ -81,7 +79,11 @@ class Profile:
         lambdas = np.ones(len(kept)) if single else solve_lambda(background, log_odds[:, kept])
         lambdas = np.where(np.isfinite(lambdas), lambdas, 1.0)
         return cls(
-            frequencies[:, kept], background, log_odds[:, kept] / lambdas, lambdas, kept,
+            frequencies[:, kept],
+            background,
+            log_odds[:, kept] / lambdas,
+            lambdas,
+            kept,
             alignment.symbols,
         )
 

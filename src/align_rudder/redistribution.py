@@ -161,8 +161,13 @@ class Scorer:
         flat = np.concatenate(cells).astype(np.int64)
         events = np.repeat(np.arange(self.n_events + 1), np.diff(ptr))
         self._tables = (
-            np.array(ptr, np.int64), flat, wide[events, flat], end_of[flat].astype(np.int64),
-            wide, self.bounds, self.gap,
+            np.array(ptr, np.int64),
+            flat,
+            wide[events, flat],
+            end_of[flat].astype(np.int64),
+            wide,
+            self.bounds,
+            self.gap,
         )
 
     @property
@@ -196,7 +201,9 @@ class Scorer:
         """Add an event (not -1) to one row, in place; return its score and cell."""
         return _advance_one(row, event, *self._tables)
 
-    def prefix_scores(self, events: np.ndarray, start: int = NO_EVENT) -> tuple[np.ndarray, np.ndarray]:
+    def prefix_scores(
+        self, events: np.ndarray, start: int = NO_EVENT
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return S(τ_t) and the cell reached for every prefix of an episode.
 
         Args:

@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "Scoring", "background", "inverse_frequency", "karlin_altschul", "log_frequency", "quantise",
-    "scoring_matrix", "solve_lambda",
+    "Scoring",
+    "background",
+    "inverse_frequency",
+    "karlin_altschul",
+    "log_frequency",
+    "quantise",
+    "scoring_matrix",
+    "solve_lambda",
 ]
 
 Scoring = str | np.ndarray | Sequence[Sequence[float]] | Callable[[np.ndarray], np.ndarray]

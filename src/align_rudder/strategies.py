@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, to_tree
+from scipy.cluster.hierarchy import fcluster
 
 from align_rudder import kernels
+from align_rudder.alignment import Alignment, align_ids, guide_tree, pairwise_scores
+from align_rudder.scoring import quantise
 
-__all__ = ["agreement", "find_strategies"]
+__all__ = ["agreement", "align_strategies", "find_strategies"]
 
 _MIN_AGREEMENT = 0.1
 _LARGE_AGREEMENT = 0.5
@@ -106,7 +108,9 @@ def find_strategies(
     n = len(sequences)
     if n_strategies is not None:
         if not 1 <= n_strategies <= n:
-            raise ValueError(f"{n_strategies} strategies asked for {n} demonstrations; use 1 to {n}")
+            raise ValueError(
+                f"{n_strategies} strategies asked for {n} demonstrations; use 1 to {n}"
+            )
         labels = fcluster(tree, n_strategies, criterion="maxclust")
         groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
         return sorted(groups, key=lambda g: (-len(g), g[0]))
@@ -118,23 +122,66 @@ def find_strategies(
 
     min_z = 1.0 + np.sqrt(2.0 * np.log(max(n * (n - 1) / 2, 1.0)))
     groups: list[np.ndarray] = []
-    stack = [to_tree(tree)]
+    below = [np.array([i]) for i in range(n)]
+    for left, right in tree[:, :2].astype(int):
+        below.append(np.sort(np.concatenate([below[left], below[right]])))
+    stack = [len(below) - 1]
     while stack:
         node = stack.pop()
-        members = np.sort(np.array(node.pre_order()))
+        members = below[node]
         if len(members) < 2:
             continue
-        left, right = node.get_left(), node.get_right()
-        a, b = np.sort(left.pre_order()), np.sort(right.pre_order())
+        left, right = (int(child) for child in tree[node - n, :2])
+        a, b = below[left], below[right]
         cross = np.array([[i, j] for i in a for j in b])
         between, z = agreement(sequences, cross, pair_scores, scores, gap)
         inside = [within(side) for side in (a, b) if len(side) > 1] if between < 1 else []
         picked = len(members) < n and z < min_z and between < _LARGE_AGREEMENT
-        split = between < _MIN_AGREEMENT or picked or (
-            len(inside) == 2 and between < _MIN_RATIO * min(inside)
+        split = (
+            between < _MIN_AGREEMENT
+            or picked
+            or (len(inside) == 2 and between < _MIN_RATIO * min(inside))
         )
         if split:
             stack += [left, right]
         else:
             groups.append(members)
     return sorted(groups, key=lambda g: (-len(g), g[0]))
+
+
+def align_strategies(
+    sequences: Sequence[np.ndarray],
+    symbols: Sequence[Hashable],
+    scores: np.ndarray,
+    *,
+    gap: float,
+    n_strategies: int | None,
+    engine: str,
+    refine: int,
+    progress: bool,
+) -> tuple[list[tuple[np.ndarray, Alignment]], np.ndarray]:
+    """Find the strategies and align the demonstrations of each; pairs are scored once.
+
+    Returns:
+        Members and alignment of each strategy, and the guide tree over all demonstrations.
+    """
+    total = sum(len(s) for s in sequences)
+    scores, step = quantise(scores, len(sequences) * max(total, 1))
+    gap = float(np.round(gap / step) * step)
+    pairs = pairwise_scores(sequences, scores, gap, progress=progress)
+    tree = guide_tree(pairs)
+    parts = []
+    for members in find_strategies(sequences, pairs, tree, scores, gap, n_strategies):
+        subtree = guide_tree(pairs[np.ix_(members, members)]) if len(members) > 1 else None
+        alignment = align_ids(
+            [sequences[i] for i in members],
+            symbols,
+            scores,
+            gap=gap,
+            engine=engine,
+            refine=refine,
+            tree=subtree,
+            progress=progress,
+        )
+        parts.append((members, alignment))
+    return parts, tree

@@ -121,8 +121,13 @@ class VectorStream:
         self._zero[where] = self._raw[where]
 
     def step(
-        self, obs: Tree, actions: Tree, rewards: np.ndarray, next_obs: Tree,
-        infos: Sequence[Mapping[str, Any]], mask: np.ndarray | None = None,
+        self,
+        obs: Tree,
+        actions: Tree,
+        rewards: np.ndarray,
+        next_obs: Tree,
+        infos: Sequence[Mapping[str, Any]],
+        mask: np.ndarray | None = None,
     ) -> np.ndarray:
         """Add a transition to each episode (of `mask`); return the redistributed rewards (n,)."""
         events = self._encoder.transition_events(obs, actions, rewards, next_obs, infos)

@@ -26,7 +26,9 @@ def letters_for(symbols: Sequence[Hashable]) -> list[str]:
         >>> letters_for(["+log", "+plank"])
         ['A', 'B']
     """
-    if all(isinstance(s, str) and len(s) == 1 and s.isprintable() and s not in "-> " for s in symbols):
+    if all(
+        isinstance(s, str) and len(s) == 1 and s.isprintable() and s not in "-> " for s in symbols
+    ):
         return [str(s) for s in symbols]
     if len(symbols) <= len(_LETTERS):
         return list(_LETTERS[: len(symbols)])
@@ -107,7 +109,8 @@ def read_fasta(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
         elif line:
             if not sequences:
                 raise ValueError(
-                    f"{path}, line {number}: a FASTA file begins with a line '>name', got {line[:40]!r}"
+                    f"{path}, line {number}: a FASTA file begins with a line '>name', got "
+                    f"{line[:40]!r}"
                 )
             sequences[-1].append(line)
     if not names:

@@ -48,7 +48,10 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
         if isinstance(model, os.PathLike):
             model = os.fspath(model)
         RecordConstructorArgs.__init__(
-            self, model=model, correction=correction, observe_progress=observe_progress,
+            self,
+            model=model,
+            correction=correction,
+            observe_progress=observe_progress,
             _disable_deepcopy=True,
         )
         VectorWrapper.__init__(self, env)
@@ -105,8 +108,8 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
             raise gym.error.ResetNeeded("the wrapper was stepped before reset; call reset()")
         if self._mode == AutoresetMode.DISABLED and self._ended.any():
             raise gym.error.ResetNeeded(
-                f"sub-environments {np.flatnonzero(self._ended).tolist()} have ended and autoreset is "
-                'disabled; call reset(options={"reset_mask": …}) first'
+                f"sub-environments {np.flatnonzero(self._ended).tolist()} have ended and autoreset "
+                'is disabled; call reset(options={"reset_mask": …}) first'
             )
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
         done = np.logical_or(terminated, truncated)
@@ -116,9 +119,13 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
         stepped = ~fresh if fresh.any() else None
         reached = self._final_obs(obs, infos, done) if same_step and done.any() else obs
         stream = self._stream
-        share = stream.step(self._obs, actions, rewards, reached, _Infos(infos, done, same_step), stepped)
+        share = stream.step(
+            self._obs, actions, rewards, reached, _Infos(infos, done, same_step), stepped
+        )
         for key, values in (
-            ("original_reward", rewards), ("event", stream.events), ("score", stream.scores.copy()),
+            ("original_reward", rewards),
+            ("event", stream.events),
+            ("score", stream.scores.copy()),
             ("subgoal", self._subgoal_of[stream.cells]),
         ):
             self._note(infos, key, values, stepped)
@@ -143,12 +150,12 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
         """Return the batch with the true last observation of every episode that ended."""
         if "final_obs" not in infos:
             raise ValueError(
-                "the environment resets on the same step but infos has no 'final_obs'; it is needed "
-                "to score the last transition"
+                "the environment resets on the same step but infos has no 'final_obs'; it is "
+                "needed to score the last transition"
             )
         reached = copied(obs)
         for i in np.flatnonzero(done):
-            _assign(reached, i, tree_index(infos["final_obs"], i))
+            _assign(reached, int(i), tree_index(infos["final_obs"], i))
         return reached
 
     def _append_to_final(self, infos: dict[str, Any], done: np.ndarray) -> None:
@@ -163,7 +170,9 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
     def _observed(self, obs: Any) -> Any:
         return obs if self._progress is None else self._progress.append(obs, self._stream.cells)
 
-    def _note(self, infos: dict[str, Any], key: str, values: np.ndarray, mask: np.ndarray | None) -> None:
+    def _note(
+        self, infos: dict[str, Any], key: str, values: np.ndarray, mask: np.ndarray | None
+    ) -> None:
         infos[key] = values
         infos[f"_{key}"] = np.ones(self.num_envs, bool) if mask is None else mask.copy()
 

@@ -21,7 +21,9 @@ def resolve_model(model: AlignRudder | str | os.PathLike[str]) -> AlignRudder:
     if isinstance(model, (str, os.PathLike)):
         return AlignRudder.load(model)
     if not hasattr(model, "stream"):
-        raise ValueError(f"model is a {type(model).__name__}; give a fitted AlignRudder or its path")
+        raise ValueError(
+            f"model is a {type(model).__name__}; give a fitted AlignRudder or its path"
+        )
     model.stream()  # says so if it is not fitted
     return model
 
@@ -30,8 +32,8 @@ def check_correction(correction: str) -> None:
     """Raise an error unless the correction goes to a known place."""
     if correction not in ("last", "info"):
         raise ValueError(
-            f'correction={correction!r} is not known; use "last" (added to the last reward, so that '
-            'the return is unchanged) or "info" (left out of the reward, put into info)'
+            f'correction={correction!r} is not known; use "last" (added to the last reward, so '
+            'that the return is unchanged) or "info" (left out of the reward, put into info)'
         )
 
 
@@ -86,7 +88,10 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
         if isinstance(model, os.PathLike):
             model = os.fspath(model)
         RecordConstructorArgs.__init__(
-            self, model=model, correction=correction, observe_progress=observe_progress,
+            self,
+            model=model,
+            correction=correction,
+            observe_progress=observe_progress,
             _disable_deepcopy=True,
         )
         gym.Wrapper.__init__(self, env)
@@ -105,15 +110,17 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
         self._running = False
         self._warned = False
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         obs, info = self.env.reset(seed=seed, options=options)
         self._stream.reset(obs)
         self._subgoal_of = self.model.subgoal_table().tolist()
         if self._progress is not None and self.model.scorer_.n_cells != self._progress.n_cells:
             raise ValueError(
-                f"the model was aligned again and has {self.model.scorer_.n_cells} positions now, the "
-                f"observation space of this wrapper {self._progress.n_cells}; make a new wrapper"
+                f"the model was aligned again and has {self.model.scorer_.n_cells} positions now, "
+                f"the observation space of this wrapper {self._progress.n_cells}; make a new one"
             )
         self._obs, self._running = copied(obs), True
         info = {**info, "subgoal": self._subgoal_of[self._stream.cell]}
@@ -130,7 +137,10 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
         stream = self._stream
         share = stream.step(self._obs, action, reward, obs, info)
         info = {
-            **info, "original_reward": reward, "event": stream.event, "score": stream.score,
+            **info,
+            "original_reward": reward,
+            "event": stream.event,
+            "score": stream.score,
             "subgoal": self._subgoal_of[stream.cell],
         }
         if terminated or truncated:

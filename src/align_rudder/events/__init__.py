@@ -16,8 +16,17 @@ from align_rudder.events.states import FeatureEvents, StateEvents
 from align_rudder.events.successor import successor_features, successor_representation
 
 __all__ = [
-    "DeltaEvents", "Encoded", "EventClustering", "EventEncoder", "FeatureEvents", "FunctionEvents",
-    "StateEvents", "SymbolEvents", "choose_encoder", "encoder_from_state", "successor_features",
+    "DeltaEvents",
+    "Encoded",
+    "EventClustering",
+    "EventEncoder",
+    "FeatureEvents",
+    "FunctionEvents",
+    "StateEvents",
+    "SymbolEvents",
+    "choose_encoder",
+    "encoder_from_state",
+    "successor_features",
     "successor_representation",
 ]
 

@@ -12,7 +12,7 @@ from align_rudder._warnings import warn
 from align_rudder.episodes import Episode, Tree, tree_index
 from align_rudder.redistribution import NO_EVENT
 
-__all__ = ["MAX_SENSIBLE_EVENTS", "Encoded", "EventEncoder", "leaves", "leaf_names"]
+__all__ = ["MAX_SENSIBLE_EVENTS", "Encoded", "EventEncoder", "leaf_names", "leaves"]
 
 MAX_SENSIBLE_EVENTS = 20
 
@@ -65,15 +65,22 @@ class EventEncoder(ABC):
         """Return the event of one transition, before runs are collapsed."""
 
     def transition_events(
-        self, obs: Tree, actions: Tree, rewards: np.ndarray, next_obs: Tree,
+        self,
+        obs: Tree,
+        actions: Tree,
+        rewards: np.ndarray,
+        next_obs: Tree,
         infos: Sequence[Mapping[str, Any]],
     ) -> np.ndarray:
         """Return the events of a batch of transitions (first axis), before runs are collapsed."""
         return np.array(
             [
                 self.transition_event(
-                    tree_index(obs, i), tree_index(actions, i), float(rewards[i]),
-                    tree_index(next_obs, i), infos[i],
+                    tree_index(obs, i),
+                    tree_index(actions, i),
+                    float(rewards[i]),
+                    tree_index(next_obs, i),
+                    infos[i],
                 )
                 for i in range(len(rewards))
             ],
@@ -90,8 +97,11 @@ class EventEncoder(ABC):
         self._symbols()
         infos = episode.infos if episode.infos is not None else [{}] * len(episode)
         raw = self.transition_events(
-            tree_index(episode.observations, np.s_[:-1]), episode.actions, episode.rewards,
-            tree_index(episode.observations, np.s_[1:]), infos,
+            tree_index(episode.observations, np.s_[:-1]),
+            episode.actions,
+            episode.rewards,
+            tree_index(episode.observations, np.s_[1:]),
+            infos,
         )
         start = self.start_event(tree_index(episode.observations, 0))
         if self.collapse_runs:
@@ -109,7 +119,7 @@ class EventEncoder(ABC):
             )
 
     def observation_shapes(self) -> dict[str, list[int]] | None:
-        """Return the shape of each part of an observation this encoder was fitted on, if it cares."""
+        """Return the shape of each part of an observation fitted on; None if any will do."""
         return getattr(self, "shapes_", None)
 
     @abstractmethod
@@ -118,7 +128,9 @@ class EventEncoder(ABC):
 
     @classmethod
     @abstractmethod
-    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> EventEncoder:
+    def from_state(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> EventEncoder:
         """Return the fitted encoder that `state` describes."""
 
     def __repr__(self) -> str:
@@ -141,7 +153,9 @@ def leaves(tree: Tree, keys: Sequence[str] | None = None) -> list[np.ndarray]:
     if isinstance(tree, Mapping):
         if keys is not None and (missing := [k for k in keys if k not in tree]):
             raise ValueError(f"the observation has no {missing}; it has {sorted(tree)}")
-        return [leaf for k in (keys if keys is not None else sorted(tree)) for leaf in leaves(tree[k])]
+        return [
+            leaf for k in (keys if keys is not None else sorted(tree)) for leaf in leaves(tree[k])
+        ]
     if isinstance(tree, tuple):
         return [leaf for part in tree for leaf in leaves(part)]
     return [np.asarray(tree)]

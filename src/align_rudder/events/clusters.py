@@ -113,8 +113,8 @@ class EventClustering(ClusterMixin, BaseEstimator):
             raise ValueError(f"max_events={self.max_events}; at least one event is needed")
         if n > _MAX_SAMPLES:
             raise ValueError(
-                f"{n} samples need {5 * n * n * 8 / 2**30:.1f} GB to cluster; at most {_MAX_SAMPLES} "
-                "are taken. Use fewer distinct states (coarser observations, fewer keys)"
+                f"{n} samples need {5 * n * n * 8 / 2**30:.1f} GB to cluster; at most "
+                f"{_MAX_SAMPLES} are taken. Use fewer distinct states (fewer keys)"
             )
         if self.affinity == "precomputed":
             if X.shape[0] != X.shape[1]:
@@ -142,8 +142,11 @@ class EventClustering(ClusterMixin, BaseEstimator):
         dampings = [self.damping, *(d for d in (0.7, 0.9, 0.95) if d > self.damping)]
         for damping in dampings:
             model = AffinityPropagation(
-                damping=damping, max_iter=self.max_iter, preference=self.preference,
-                affinity="precomputed", random_state=0,
+                damping=damping,
+                max_iter=self.max_iter,
+                preference=self.preference,
+                affinity="precomputed",
+                random_state=0,
             )
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", ConvergenceWarning)

@@ -54,8 +54,8 @@ class DeltaEvents(EventEncoder):
     entries of a dict; of a plain vector its components, or the given `parts`) are brought to the
     same information: larger parts to as many principal components as the smallest part of several
     components has, each part to the same variance. Changes that repeat exactly (counts of items)
-    are clusters by themselves, continuous ones are clustered by affinity propagation. The cluster of
-    no change and very large clusters are no events; above `max_events` the rarest is merged into
+    are clusters by themselves, continuous ones are clustered by affinity propagation. The cluster
+    of no change and very large clusters are no events; above `max_events` the rarest is merged into
     the most similar one, "no change" included.
 
     Args:
@@ -112,8 +112,11 @@ class DeltaEvents(EventEncoder):
         self._projection = _same_information(deltas, parts)
         changed = deltas[(deltas != 0).any(axis=1)]
         z, first, inverse, counts = np.unique(
-            (changed @ self._projection).round(6), axis=0,
-            return_index=True, return_inverse=True, return_counts=True,
+            (changed @ self._projection).round(6),
+            axis=0,
+            return_index=True,
+            return_inverse=True,
+            return_counts=True,
         )
         if len(z):
             labels = self._cluster(z, counts, len(deltas))
@@ -122,13 +125,16 @@ class DeltaEvents(EventEncoder):
         # Events are numbered as they first occur.
         order = dict.fromkeys(label for label in labels[inverse.ravel()].tolist() if label >= 0)
         renamed = {label: i for i, label in enumerate(order)}
-        self._labels = np.array([renamed.get(label, NO_EVENT) for label in labels.tolist()], np.int64)
+        self._labels = np.array(
+            [renamed.get(label, NO_EVENT) for label in labels.tolist()], np.int64
+        )
         self._exemplars = z
-        self.symbols_: list[Hashable] = []
+        symbols: list[Hashable] = []
         for e in range(len(renamed)):
             members = np.flatnonzero(self._labels == e)
             top = members[counts[members].argmax()]
-            self.symbols_.append(_describe(changed[first[top]], z[top], self._projection, names))
+            symbols.append(_describe(changed[first[top]], z[top], self._projection, names))
+        self.symbols_ = symbols
         self._shorten_exemplars(z, counts)
         self.warn_if_many()
         return self
@@ -138,12 +144,15 @@ class DeltaEvents(EventEncoder):
         names: list[str] = []
         parts: list[np.ndarray] = []
         for name, leaf in zip(
-            leaf_names(episode.observations, self.keys), leaves(episode.observations, self.keys),
+            leaf_names(episode.observations, self.keys),
+            leaves(episode.observations, self.keys),
             strict=True,
         ):
             size = int(np.prod(leaf.shape[1:]))
             at = len(names)
-            names += [name or "x"] if leaf.ndim == 1 else [f"{name or 'x'}[{i}]" for i in range(size)]
+            names += (
+                [name or "x"] if leaf.ndim == 1 else [f"{name or 'x'}[{i}]" for i in range(size)]
+            )
             parts.append(np.arange(at, at + size))
         if len(parts) == 1 and self.parts is None:
             parts = [np.array([i]) for i in parts[0]]
@@ -161,10 +170,12 @@ class DeltaEvents(EventEncoder):
         groups = np.arange(len(z))
         repeated = counts[counts > 1].sum() >= counts.sum() / 2
         if len(z) > self.max_samples:
-            model = MiniBatchKMeans(self.max_samples, random_state=0, n_init=1)
+            model = MiniBatchKMeans(self.max_samples, random_state=0)
             groups = np.unique(model.fit(z, sample_weight=counts).labels_, return_inverse=True)[1]
         weight = np.bincount(groups, weights=counts)
-        points = np.array([np.bincount(groups, weights=counts * c) for c in z.T]).T / weight[:, None]
+        points = (
+            np.array([np.bincount(groups, weights=counts * c) for c in z.T]).T / weight[:, None]
+        )
         if repeated:
             start = np.arange(len(points))
         else:
@@ -174,8 +185,10 @@ class DeltaEvents(EventEncoder):
         # The last sample stands for "no change"; it can take others in but is never merged.
         points = np.vstack([points, np.zeros(z.shape[1])])
         merged = merge_least_visited(
-            -euclidean_distances(points, squared=True), np.append(start, start.max() + 1),
-            np.append(weight, np.inf), self.max_events + n_large + 1,
+            -euclidean_distances(points, squared=True),
+            np.append(start, start.max() + 1),
+            np.append(weight, np.inf),
+            self.max_events + n_large + 1,
         )
         share = np.bincount(merged[:-1], weights=weight, minlength=merged.max() + 1) / steps
         gone = (share > self.max_share) | (np.arange(len(share)) == merged[-1])
@@ -188,7 +201,11 @@ class DeltaEvents(EventEncoder):
         self._labels = np.concatenate([[NO_EVENT], self._labels[kept]])
 
     def transition_events(
-        self, obs: Tree, actions: Tree, rewards: np.ndarray, next_obs: Tree,
+        self,
+        obs: Tree,
+        actions: Tree,
+        rewards: np.ndarray,
+        next_obs: Tree,
         infos: Sequence[Mapping[str, Any]],
     ) -> np.ndarray:
         n = len(leaves(next_obs, self.keys)[0])
@@ -203,13 +220,22 @@ class DeltaEvents(EventEncoder):
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         header = {
-            "max_events": self.max_events, "keys": self.keys, "parts": self.parts,
-            "max_share": self.max_share, "max_samples": self.max_samples,
+            "max_events": self.max_events,
+            "keys": self.keys,
+            "parts": self.parts,
+            "max_share": self.max_share,
+            "max_samples": self.max_samples,
         }
         arrays = {
-            "projection": self._projection, "exemplars": self._exemplars, "labels": self._labels,
+            "projection": self._projection,
+            "exemplars": self._exemplars,
+            "labels": self._labels,
         }
-        return {"parameters": header, "shapes": self.shapes_, "symbols": list(self._symbols())}, arrays
+        return {
+            "parameters": header,
+            "shapes": self.shapes_,
+            "symbols": list(self._symbols()),
+        }, arrays
 
     @classmethod
     def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> DeltaEvents:
@@ -239,7 +265,9 @@ def _same_information(deltas: np.ndarray, parts: Sequence[np.ndarray]) -> np.nda
     return np.hstack(blocks)
 
 
-def _describe(delta: np.ndarray, z: np.ndarray, projection: np.ndarray, names: Sequence[str]) -> str:
+def _describe(
+    delta: np.ndarray, z: np.ndarray, projection: np.ndarray, names: Sequence[str]
+) -> str:
     """Return a change in words: its components, the most telling first."""
     weight = np.abs(delta) * np.abs(projection).max(axis=1)
     order = [j for j in np.argsort(-weight, kind="stable") if delta[j] != 0]

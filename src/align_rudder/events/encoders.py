@@ -80,9 +80,15 @@ class SymbolEvents(_Vocabulary):
         return self
 
     def _symbols_of(self, episode: Episode) -> list[Hashable]:
-        tree = episode.actions if self.source == "action" else tree_index(episode.observations, np.s_[1:])
+        tree = (
+            episode.actions
+            if self.source == "action"
+            else tree_index(episode.observations, np.s_[1:])
+        )
         if not isinstance(tree, np.ndarray):
-            raise ValueError(f"the {self.source} is a {type(tree).__name__}, not a symbol; use a function")
+            raise ValueError(
+                f"the {self.source} is a {type(tree).__name__}, not a symbol; use a function"
+            )
         return [_symbol(x) for x in tree]
 
     def transition_event(
@@ -95,7 +101,9 @@ class SymbolEvents(_Vocabulary):
         return {**header, "source": self.source}, arrays
 
     @classmethod
-    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> SymbolEvents:
+    def from_state(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> SymbolEvents:
         encoder = cls(source=header["source"])
         encoder._set_symbols([decode_symbol(s) for s in header["symbols"]])
         return encoder
@@ -119,9 +127,13 @@ class FunctionEvents(_Vocabulary):
         `AlignRudder.load(path, function=…)`.
     """
 
-    def __init__(self, function: Callable[[Any, Any, float, Any, Mapping[str, Any]], Hashable | None]):
+    def __init__(
+        self, function: Callable[[Any, Any, float, Any, Mapping[str, Any]], Hashable | None]
+    ):
         if not callable(function):
-            raise ValueError(f"{function!r} is not a function (obs, action, reward, next_obs, info)")
+            raise ValueError(
+                f"{function!r} is not a function (obs, action, reward, next_obs, info)"
+            )
         self.function = function
 
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
@@ -130,8 +142,11 @@ class FunctionEvents(_Vocabulary):
             infos = episode.infos if episode.infos is not None else [{}] * len(episode)
             found = [
                 self.function(
-                    tree_index(episode.observations, t), tree_index(episode.actions, t),
-                    float(episode.rewards[t]), tree_index(episode.observations, t + 1), infos[t],
+                    tree_index(episode.observations, t),
+                    tree_index(episode.actions, t),
+                    float(episode.rewards[t]),
+                    tree_index(episode.observations, t + 1),
+                    infos[t],
                 )
                 for t in range(len(episode))
             ]
@@ -145,7 +160,9 @@ class FunctionEvents(_Vocabulary):
         return self._id(_symbol(self.function(obs, action, reward, next_obs, info)))
 
     @classmethod
-    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FunctionEvents:
+    def from_state(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> FunctionEvents:
         if header.get("function") is None:
             raise ValueError(
                 "the model takes its events from a function, which is not stored in the file; "

@@ -29,7 +29,9 @@ def _shapes(episodes: Sequence[Episode], keys: Sequence[str] | None) -> dict[str
         parts = leaves(episode.observations, keys)
         shapes = {n: list(p.shape[1:]) for n, p in zip(names, parts, strict=True)}
         if found is not None and shapes != found:
-            raise ValueError(f"episode {i} has observations of shapes {shapes}, episode 0 of {found}")
+            raise ValueError(
+                f"episode {i} has observations of shapes {shapes}, episode 0 of {found}"
+            )
         found = shapes
     return found or {}
 
@@ -102,8 +104,8 @@ class StateEvents(EventEncoder):
         indices = indices.ravel()
         if len(states) > _MAX_STATES:
             raise ValueError(
-                f"the episodes visit {len(states)} different states, at most {_MAX_STATES} are taken; "
-                "use keys=… to leave parts out, or DeltaEvents"
+                f"the episodes visit {len(states)} different states, at most {_MAX_STATES} are "
+                "taken; use keys=… to leave parts out, or DeltaEvents"
             )
         trajectories = np.split(indices, np.cumsum([len(r) for r in rows])[:-1])
         m = successor_representation(
@@ -113,25 +115,33 @@ class StateEvents(EventEncoder):
         visited = np.array(list(dict.fromkeys(in_order.tolist())))
         visits = np.bincount(in_order, minlength=len(states))[visited]
         clustering = EventClustering(
-            self.max_events, damping=self.damping, max_iter=self.max_iter,
-            preference=self.preference, affinity="precomputed",
+            self.max_events,
+            damping=self.damping,
+            max_iter=self.max_iter,
+            preference=self.preference,
+            affinity="precomputed",
         ).fit(m[np.ix_(visited, visited)], visits=visits)
         self._set(states[visited], clustering.labels_, visits, shapes)
         self.warn_if_many()
         return self
 
     def _set(
-        self, states: np.ndarray, labels: np.ndarray, visits: np.ndarray, shapes: dict[str, list[int]]
+        self,
+        states: np.ndarray,
+        labels: np.ndarray,
+        visits: np.ndarray,
+        shapes: dict[str, list[int]],
     ) -> None:
         self.states_, self.labels_, self.visits_, self.shapes_ = states, labels, visits, shapes
         self._lookup: dict[Any, int] = {}
         for state, label in zip(states.tolist(), labels.tolist(), strict=True):
             self._lookup[state[0] if len(state) == 1 else tuple(state)] = label
-        self.symbols_: list[Hashable] = []
+        symbols: list[Hashable] = []
         for e in range(int(labels.max()) + 1):
             members = np.flatnonzero(labels == e)
             top = states[members[visits[members].argmax()]].tolist()
-            self.symbols_.append(top[0] if len(top) == 1 else tuple(top))
+            symbols.append(top[0] if len(top) == 1 else tuple(top))
+        self.symbols_ = symbols
         self._dense = self._dense_table() if states.dtype.kind == "i" else None
 
     def _dense_table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
@@ -172,12 +182,16 @@ class StateEvents(EventEncoder):
             if inside.all():
                 return table[column - low[0]]
         else:
-            inside = ((states >= low) & (states <= high)).all(axis=1)
+            inside = np.all((states >= low) & (states <= high), axis=1)
         codes = np.where(inside[:, None], states - low, 0) @ strides
         return np.where(inside, table[codes], NO_EVENT)
 
     def transition_events(
-        self, obs: Tree, actions: Tree, rewards: np.ndarray, next_obs: Tree,
+        self,
+        obs: Tree,
+        actions: Tree,
+        rewards: np.ndarray,
+        next_obs: Tree,
         infos: Sequence[Mapping[str, Any]],
     ) -> np.ndarray:
         return self.start_events(next_obs)
@@ -185,9 +199,14 @@ class StateEvents(EventEncoder):
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         self._symbols()
         header = {
-            "max_events": self.max_events, "keys": self.keys, "learning_rate": self.learning_rate,
-            "gamma": self.gamma, "sweeps": self.sweeps, "damping": self.damping,
-            "max_iter": self.max_iter, "preference": self.preference,
+            "max_events": self.max_events,
+            "keys": self.keys,
+            "learning_rate": self.learning_rate,
+            "gamma": self.gamma,
+            "sweeps": self.sweeps,
+            "damping": self.damping,
+            "max_iter": self.max_iter,
+            "preference": self.preference,
         }
         arrays = {"states": self.states_, "labels": self.labels_, "visits": self.visits_}
         return {"parameters": header, "shapes": self.shapes_}, arrays
@@ -249,25 +268,33 @@ class FeatureEvents(EventEncoder):
         scale = np.where(scale > 0, scale, 1.0)
         standard = (shown - mean) / scale
         n_regions = min(self.n_features, len(np.unique(standard.round(9), axis=0)))
-        regions = KMeans(n_regions, n_init=1, random_state=self.seed).fit(standard)
-        width = max(float(regions.inertia_) / len(standard), 1e-6)
+        regions = KMeans(n_regions, random_state=self.seed).fit(standard)
+        width = max(-float(regions.score(standard)) / len(standard), 1e-6)
         arrays = {
-            "mean": mean, "scale": scale, "regions": regions.cluster_centers_,
-            "width": np.array(width), "weights": np.eye(n_regions),
-            "exemplars": np.empty((0, n_regions)), "labels": np.empty(0, int),
+            "mean": mean,
+            "scale": scale,
+            "regions": regions.cluster_centers_,
+            "width": np.array(width),
+            "weights": np.eye(n_regions),
+            "exemplars": np.empty((0, n_regions)),
+            "labels": np.empty(0, int),
         }
         self._set(arrays, 0, shapes)
         arrays["weights"] = successor_features([self._phi(v) for v in vectors], self.gamma)
         self._set(arrays, 0, shapes)
         psi = self._psi(shown)
-        chosen = np.unique(np.linspace(0, len(psi) - 1, min(len(psi), self.max_samples)).astype(int))
+        chosen = np.unique(
+            np.linspace(0, len(psi) - 1, min(len(psi), self.max_samples)).astype(int)
+        )
         clustering = EventClustering(self.max_events).fit(psi[chosen])
         arrays["exemplars"], arrays["labels"] = psi[chosen], clustering.labels_
         self._set(arrays, int(clustering.labels_.max()) + 1, shapes)
         self.warn_if_many()
         return self
 
-    def _set(self, arrays: Mapping[str, np.ndarray], n_events: int, shapes: dict[str, list[int]]) -> None:
+    def _set(
+        self, arrays: Mapping[str, np.ndarray], n_events: int, shapes: dict[str, list[int]]
+    ) -> None:
         self.arrays_ = dict(arrays)
         self.shapes_ = shapes
         self.symbols_ = [f"region {e}" for e in range(n_events)]
@@ -295,7 +322,9 @@ class FeatureEvents(EventEncoder):
     def start_event(self, obs: Any) -> int:
         single = [leaf[None] for leaf in leaves(obs, self.keys)]
         tree = dict(zip(self.shapes_, single, strict=True)) if len(single) > 1 else single[0]
-        psi = self._psi(np.hstack([leaf.reshape(1, -1) for leaf in leaves(tree)]).astype(np.float64))
+        psi = self._psi(
+            np.hstack([leaf.reshape(1, -1) for leaf in leaves(tree)]).astype(np.float64)
+        )
         nearest = ((self.arrays_["exemplars"] - psi[0]) ** 2).sum(axis=1).argmin()
         return int(self.arrays_["labels"][nearest])
 
@@ -305,21 +334,31 @@ class FeatureEvents(EventEncoder):
         return self.start_event(next_obs)
 
     def transition_events(
-        self, obs: Tree, actions: Tree, rewards: np.ndarray, next_obs: Tree,
+        self,
+        obs: Tree,
+        actions: Tree,
+        rewards: np.ndarray,
+        next_obs: Tree,
         infos: Sequence[Mapping[str, Any]],
     ) -> np.ndarray:
         return self.start_events(next_obs)
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         header = {
-            "max_events": self.max_events, "keys": self.keys, "gamma": self.gamma,
-            "n_features": self.n_features, "max_samples": self.max_samples, "seed": self.seed,
+            "max_events": self.max_events,
+            "keys": self.keys,
+            "gamma": self.gamma,
+            "n_features": self.n_features,
+            "max_samples": self.max_samples,
+            "seed": self.seed,
         }
         symbols = [encode_symbol(s) for s in self._symbols()]
         return {"parameters": header, "shapes": self.shapes_, "symbols": symbols}, self.arrays_
 
     @classmethod
-    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FeatureEvents:
+    def from_state(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> FeatureEvents:
         encoder = cls(**header["parameters"])
         encoder._set(arrays, 0, header["shapes"])
         encoder.symbols_ = [decode_symbol(s) for s in header["symbols"]]  # pyright: ignore[reportAttributeAccessIssue]

@@ -38,7 +38,12 @@ class _Redistributing:
         self._fresh = np.ones(self.n_envs, bool)
 
     def _redistributed(
-        self, obs: Any, next_obs: Any, action: np.ndarray, reward: np.ndarray, done: np.ndarray,
+        self,
+        obs: Any,
+        next_obs: Any,
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
         infos: list[dict[str, Any]],
     ) -> np.ndarray:
         if self._fresh.any():
@@ -63,13 +68,20 @@ class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
         **kwargs: As for `ReplayBuffer`.
     """
 
-    def __init__(self, *args: Any, model: AlignRudder | str | os.PathLike[str], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, model: AlignRudder | str | os.PathLike[str], **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._attach(model)
 
     def add(
-        self, obs: np.ndarray, next_obs: np.ndarray, action: np.ndarray, reward: np.ndarray,
-        done: np.ndarray, infos: list[dict[str, Any]],
+        self,
+        obs: np.ndarray,
+        next_obs: np.ndarray,
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
+        infos: list[dict[str, Any]],
     ) -> None:
         """Add a transition of each environment with its redistributed reward."""
         reward = self._redistributed(obs, next_obs, action, reward, done, infos)
@@ -79,13 +91,20 @@ class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
 class RedistributedDictReplayBuffer(_Redistributing, DictReplayBuffer):
     """The same for dict observations."""
 
-    def __init__(self, *args: Any, model: AlignRudder | str | os.PathLike[str], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, model: AlignRudder | str | os.PathLike[str], **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._attach(model)
 
     def add(
-        self, obs: dict[str, np.ndarray], next_obs: dict[str, np.ndarray], action: np.ndarray,
-        reward: np.ndarray, done: np.ndarray, infos: list[dict[str, Any]],
+        self,
+        obs: dict[str, np.ndarray],
+        next_obs: dict[str, np.ndarray],
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
+        infos: list[dict[str, Any]],
     ) -> None:
         """Add a transition of each environment with its redistributed reward."""
         reward = self._redistributed(obs, next_obs, action, reward, done, infos)

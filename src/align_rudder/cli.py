@@ -1,0 +1,302 @@
+"""The command `align-rudder`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import tyro
+
+from align_rudder import plot
+from align_rudder._files import save_npz, write_whole
+from align_rudder._warnings import AlignRudderWarning
+from align_rudder.demo import crafting_demonstrations, crafting_episode
+from align_rudder.episodes import Episode
+from align_rudder.events import DeltaEvents, EventEncoder, FeatureEvents, StateEvents, SymbolEvents
+from align_rudder.model import AlignRudder
+from align_rudder.redistribution import Redistribution
+from align_rudder.sources import load_source
+from align_rudder.summary import as_data
+from align_rudder.text import letters_for
+
+__all__ = ["main"]
+
+Output = Annotated[str, tyro.conf.arg(aliases=["-o"])]
+OptionalOutput = Annotated[str | None, tyro.conf.arg(aliases=["-o"])]
+
+
+@dataclass
+class Fit:
+    """Align demonstrations and save the model."""
+
+    demos: tyro.conf.Positional[str]
+    """Demonstrations: .npz, .fasta, .jsonl, the folder or the id of a Minari dataset."""
+    output: Output = "model.npz"
+    """File for the model."""
+    events: Literal["auto", "state", "delta", "feature", "observation", "action"] = "auto"
+    """How steps become events: states, changes, features, or observations or actions as symbols."""
+    max_events: int | None = None
+    """The most events (states, changes, features)."""
+    keys: tuple[str, ...] | None = None
+    """Entries of dict observations to use."""
+    scoring: Literal["inverse", "log", "karlin-altschul"] = "inverse"
+    """Score of a match: 1/p, −ln p, or Karlin and Altschul's."""
+    gap: float = 0.0
+    """Gap cost."""
+    strategies: int | None = None
+    """Number of strategies in the demonstrations; default: find it."""
+    top_n: int | None = None
+    """Use only the best demonstrations by return, the shorter among equals."""
+    baseline: float = 0.0
+    """Return of an episode worth nothing."""
+    engine: Literal["native", "clustalw"] = "native"
+    """What aligns."""
+    json: str | None = None
+    """Also write the summary as JSON to this file."""
+
+    def run(self) -> None:
+        """Fit, save and show."""
+        if not Path(self.output).resolve().parent.is_dir():
+            raise ValueError(f"cannot write {self.output}: its folder does not exist; create it")
+        source = load_source(self.demos)
+        if source.episodes is None and self.events != "auto":
+            raise ValueError(
+                f"{self.demos} holds symbols, which are events already; leave --events out"
+            )
+        model = AlignRudder(
+            _encoder(self.events, self.max_events, self.keys)
+            if source.episodes is not None
+            else None,
+            scoring=self.scoring,
+            gap=self.gap,
+            strategies=self.strategies,
+            top_n=self.top_n,
+            baseline=self.baseline,
+            engine=self.engine,
+            progress=sys.stderr.isatty(),
+        )
+        if source.episodes is not None:
+            model.fit(source.episodes)
+        else:
+            model.fit_events(source.sequences or [], source.returns)
+        model.save(self.output)
+        print(model.summary())
+        print(f"\nsaved to {self.output}")
+        _write_json(self.json, as_data(model))
+
+
+@dataclass
+class Redistribute:
+    """Give every step of episodes its share of the return."""
+
+    model: tyro.conf.Positional[str]
+    """A model that `fit` saved."""
+    episodes: tyro.conf.Positional[str]
+    """Episodes, in any of the forms that demonstrations have."""
+    output: OptionalOutput = None
+    """npz file for rewards, scores, events (concatenated), corrections, returns and lengths."""
+    json: str | None = None
+    """Also write the same as JSON to this file."""
+
+    def run(self) -> None:
+        """Redistribute, show a table, write files."""
+        model = AlignRudder.load(self.model)
+        source = load_source(self.episodes)
+        if source.episodes is not None:
+            found = [model.redistribute(e) for e in source.episodes]
+        else:
+            pairs = zip(source.sequences or [], source.returns or [], strict=True)
+            found = [model.redistribute_events(s, r) for s, r in pairs]
+        print(_table(found))
+        if self.output:
+            save_npz(
+                self.output,
+                "align-rudder-redistribution",
+                1,
+                {},
+                {
+                    "rewards": np.concatenate([r.rewards for r in found]),
+                    "scores": np.concatenate([r.scores for r in found]),
+                    "events": np.concatenate([r.events for r in found]),
+                    "corrections": np.array([r.correction for r in found]),
+                    "returns": np.array([r.ret for r in found]),
+                    "lengths": np.array([len(r.rewards) for r in found]),
+                },
+            )
+            print(f"\nsaved to {self.output}")
+        _write_json(
+            self.json,
+            [
+                {
+                    "return": r.ret,
+                    "rewards": r.rewards.tolist(),
+                    "correction": r.correction,
+                    "scores": r.scores.tolist(),
+                    "events": r.events.tolist(),
+                }
+                for r in found
+            ],
+        )
+
+
+@dataclass
+class Show:
+    """Show events, alignment, consensus and sub-goals of a model."""
+
+    model: tyro.conf.Positional[str]
+    """A model that `fit` saved."""
+    columns: bool = False
+    """Also show the profile, column by column."""
+    json: str | None = None
+    """Also write the summary as JSON to this file."""
+
+    def run(self) -> None:
+        """Load and show."""
+        model = AlignRudder.load(self.model)
+        print(model.summary())
+        if self.columns:
+            for strategy in model.strategies_:
+                print(f"\n{strategy.profile}")
+        _write_json(self.json, as_data(model))
+
+
+@dataclass
+class Demo:
+    """Run the method on built-in demonstrations and show a good and a failed episode."""
+
+    output: Output = "demo/align-rudder-demo.png"
+    """File for the figure."""
+    seed: int = 0
+    """Seed of the demonstrations."""
+    json: str | None = None
+    """Also write the summary as JSON to this file."""
+
+    def run(self) -> None:
+        """Fit, show, redistribute, draw."""
+        print("Ten players craft a stone pickaxe; only the pickaxe is paid, at the very end.\n")
+        model = AlignRudder().fit(crafting_demonstrations(10, self.seed))
+        print(model.summary())
+        shown: list[tuple[str, Redistribution, np.ndarray]] = []
+        for title, success in (
+            ("A new player who makes it", True),
+            ("One who does not: dirt instead of stone", False),
+        ):
+            episode = crafting_episode(self.seed * 1000 + 500, success)
+            rr = model.redistribute(episode)
+            print(f"\n{title}: {rr}\n{_timeline(model, episode, rr)}")
+            shown.append((title, rr, episode.rewards))
+        figure = plot.overview(model, shown)
+        path = Path(self.output)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        form = path.suffix[1:] or "png"
+        write_whole(path, lambda file: figure.savefig(file, format=form, dpi=150))
+        print(f"\nfigure: {path}")
+        _write_json(self.json, as_data(model))
+
+
+def _encoder(
+    kind: str, max_events: int | None, keys: tuple[str, ...] | None
+) -> EventEncoder | None:
+    options: dict[str, Any] = {} if max_events is None else {"max_events": max_events}
+    if keys is not None:
+        options["keys"] = keys
+    if kind in ("observation", "action"):
+        if options:
+            raise ValueError("--max-events and --keys do not go with events that are symbols")
+        return SymbolEvents(kind)
+    if kind == "auto":
+        if options:
+            raise ValueError("--max-events and --keys need --events state, delta or feature")
+        return None
+    return {"state": StateEvents, "delta": DeltaEvents, "feature": FeatureEvents}[kind](**options)
+
+
+def _write_json(path: str | None, value: Any) -> None:
+    if path is not None:
+        write_whole(path, lambda file: file.write((json.dumps(value, indent=1) + "\n").encode()))
+
+
+def _table(found: list[Redistribution]) -> str:
+    lines = [
+        f"{'episode':>7}  {'steps':>6}  {'events':>6}  {'return':>9}  {'given':>9}  "
+        f"{'correction':>10}"
+    ]
+    for i, r in enumerate(found):
+        lines.append(
+            f"{i:>7}  {len(r.rewards):>6}  {int((r.events >= 0).sum()):>6}  {r.ret:>9.4g}  "
+            f"{r.rewards.sum():>9.4g}  {r.correction:>10.4g}"
+        )
+    return "\n".join(lines)
+
+
+def _timeline(model: AlignRudder, episode: Episode, rr: Redistribution) -> str:
+    """Return the rewarded steps of an episode as a bar chart in text."""
+    letters = letters_for(model.events_.symbols_)
+    top = max(float(rr.rewards.max()), abs(rr.correction), 1e-12)
+    lines = []
+    for t in np.flatnonzero(rr.rewards != 0):
+        e = rr.events[t]
+        bar = "█" * max(round(24 * rr.rewards[t] / top), 1)
+        lines.append(
+            f"  step {t + 1:>3}  {rr.rewards[t]:>+7.3f}  {bar:<24} "
+            f"{letters[e]} = {model.events_.symbols_[e]}"
+        )
+    bar = "█" * round(24 * abs(rr.correction) / top)
+    lines.append(f"  {'after':>8}  {rr.correction:>+7.3f}  {bar:<24} correction")
+    lines.append(
+        f"  {'sum':>8}  {rr.rewards.sum() + rr.correction:>+7.3f}  "
+        f"= the return of the {len(episode)} steps"
+    )
+    return "\n".join(lines)
+
+
+@dataclass
+class _Command:
+    command: Annotated[
+        Annotated[Fit, tyro.conf.subcommand("fit")]
+        | Annotated[Redistribute, tyro.conf.subcommand("redistribute")]
+        | Annotated[Show, tyro.conf.subcommand("show")]
+        | Annotated[Demo, tyro.conf.subcommand("demo")],
+        tyro.conf.arg(name=""),
+    ] = field()
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the command line; errors of the user's come as one line, not as a traceback."""
+    parsed = tyro.cli(
+        _Command,
+        args=args,
+        prog="align-rudder",
+        description="Reward redistribution from a handful of demonstrations.",
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", AlignRudderWarning)
+        warnings.showwarning = _show_warning
+        try:
+            parsed.command.run()
+            sys.stdout.flush()
+        except (ValueError, OSError, ImportError, RuntimeError, MemoryError) as error:
+            if isinstance(error, BrokenPipeError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                return 0
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt:
+            print("interrupted; files are written whole or not at all", file=sys.stderr)
+            return 130
+    return 0
+
+
+def _show_warning(message: Any, category: type[Warning], *rest: Any) -> None:
+    kind = "warning" if issubclass(category, AlignRudderWarning) else category.__name__
+    print(f"{kind}: {message}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,327 @@
+"""Minari: offline datasets as episodes, and datasets whose rewards are redistributed."""
+
+from __future__ import annotations
+
+import operator
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from align_rudder.episodes import Episode, Tree, tree_index
+from align_rudder.model import AlignRudder
+
+if TYPE_CHECKING:
+    from minari import EpisodeData, MinariDataset
+    from minari.data_collector import EpisodeBuffer
+
+__all__ = ["load_minari", "write_minari"]
+
+_INFO_KEY = "align_rudder"
+# What Minari's storage says of itself; all other metadata of a dataset is carried over.
+_OF_STORAGE = {
+    "action_space",
+    "data_format",
+    "dataset_id",
+    "dataset_size",
+    "jpeg_encoding",
+    "minari_version",
+    "observation_space",
+    "total_episodes",
+    "total_steps",
+}
+
+
+def load_minari(
+    dataset: str | os.PathLike[str] | MinariDataset, *, episodes: Sequence[int] | None = None
+) -> list[Episode]:
+    """Return the episodes of a Minari dataset on this machine; nothing is downloaded.
+
+    Args:
+        dataset: The id of a local dataset, the path of a dataset's folder, or an open dataset. A
+            string is taken as an id first.
+        episodes: Which episodes, counted from 0 within the dataset; None for all.
+
+    Returns:
+        The episodes. `infos[t]` is the info of the step into `observations[t + 1]` (Minari also
+        stores that of the reset, which belongs to no step); without infos it is None.
+
+    Example:
+        ::
+
+            demonstrations = load_minari("D4RL/door/expert-v2", episodes=range(10))
+    """
+    source = _open(dataset)
+    return [_episode(source, _read(source, i)) for i in _choose(source, episodes)]
+
+
+def write_minari(
+    dataset: str | os.PathLike[str] | MinariDataset,
+    model: AlignRudder,
+    new_id: str,
+    *,
+    correction: Literal["last", "info"] = "last",
+) -> MinariDataset:
+    """Write a new local dataset: the same episodes with the redistributed rewards.
+
+    Observations, actions, ends, infos, seeds, spaces, env spec and metadata are those of the
+    source. The infos gain `align_rudder` with, for each step, `original_reward`, `event` (-1 for
+    none) and `score` S(τ_t); its first entry belongs to the reset, as in all Minari infos. The
+    dataset appears under its id when it is complete, or not at all.
+
+    Args:
+        dataset: The source, in any form that `load_minari` takes.
+        model: A fitted model.
+        new_id: Id of the new dataset, `(namespace/)name-v0`.
+        correction: "last" adds the correction to the last reward, so that every return is
+            unchanged; "info" keeps it out of the rewards, as `correction` beside the other infos
+            (zero but for the last step).
+
+    Returns:
+        The new dataset. Images are stored as they were decoded, as encoding them again as JPEG
+        would alter them.
+    """
+    _check_installed()
+    from minari import MinariDataset, __version__
+    from minari.dataset.minari_storage import MinariStorage
+    from minari.namespace import create_namespace, list_local_namespaces
+    from minari.storage import get_dataset_path
+
+    if correction not in ("last", "info"):
+        raise ValueError(f'correction={correction!r} is not known; use "last" or "info"')
+    namespace, target = _namespace(new_id), get_dataset_path(new_id)
+    taken = f"there is already a dataset {new_id!r} ({target}); choose another id or version"
+    if target.exists():
+        raise ValueError(taken)
+    source = _open(dataset)
+    indices = _choose(source, None)
+    # Minari lists no hidden folders, so nothing shows before the rename.
+    with tempfile.TemporaryDirectory(dir=get_dataset_path(), prefix=".align-rudder-") as scratch:
+        folder = Path(scratch, "dataset")
+        folder.mkdir()
+        storage = MinariStorage.new(
+            folder / "data",
+            source.observation_space,
+            source.action_space,
+            data_format=source.storage.FORMAT,
+            jpeg_encoding=False,
+        )
+        about = {"dataset_id": new_id, "minari_version": __version__}
+        storage.update_metadata(_metadata(source) | about)
+        each: list[dict[str, Any]] = []
+        storage.update_episodes(_redistributed(source, indices, model, correction, each))
+        storage.update_episode_metadata(each)
+        if namespace is not None and namespace not in list_local_namespaces():
+            create_namespace(namespace)
+        try:
+            os.rename(folder, target)
+        except OSError as error:
+            raise (ValueError(taken) if target.exists() else error) from error
+    return MinariDataset(target / "data")
+
+
+def _check_installed() -> None:
+    try:
+        import minari  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "Minari datasets need the package minari; install it with "
+            'pip install "align-rudder[minari]"'
+        ) from error
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """Turn whatever a damaged file makes Minari, h5py and json raise into one kind of error."""
+    try:
+        yield
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"{what} cannot be read: the dataset is damaged, truncated or of a version that this "
+            f"Minari does not know ({type(error).__name__}: {error}); download or write it again"
+        ) from error
+
+
+def _open(dataset: str | os.PathLike[str] | MinariDataset) -> MinariDataset:
+    _check_installed()
+    from minari import MinariDataset
+    from minari.storage import get_dataset_path
+
+    if isinstance(dataset, MinariDataset):
+        return dataset
+    if not isinstance(dataset, (str, os.PathLike)):
+        raise ValueError(
+            f"dataset is a {type(dataset).__name__}; the id of a local dataset, the path of a "
+            "dataset's folder or an open MinariDataset is needed"
+        )
+    path = Path(dataset)
+    for candidate in [get_dataset_path(dataset), path] if isinstance(dataset, str) else [path]:
+        for folder in (candidate / "data", candidate):
+            if (folder / "metadata.json").is_file():
+                with _reading(str(candidate)):
+                    return MinariDataset(folder)
+    if path.exists() or not isinstance(dataset, str):
+        raise ValueError(
+            f"{path} {'is no Minari dataset' if path.exists() else 'does not exist'}; the folder "
+            "of a dataset is needed, which holds data/metadata.json"
+        )
+    root = get_dataset_path()
+    found = (p.parents[1].relative_to(root).as_posix() for p in root.glob("**/data/metadata.json"))
+    raise ValueError(
+        f"there is no dataset {dataset!r} in {root}, nor a folder of that name; local datasets: "
+        f"{', '.join(sorted(name for name in found if name[0] != '.')) or 'none'}. Download it "
+        "first (minari.download_dataset), or set MINARI_DATASETS_PATH to where it lies"
+    )
+
+
+def _namespace(new_id: str) -> str | None:
+    from minari.dataset.minari_dataset import parse_dataset_id
+
+    try:
+        return parse_dataset_id(new_id)[0]
+    except (TypeError, ValueError) as error:  # TypeError where there is no version
+        raise ValueError(
+            f"new_id={new_id!r} is not a Minari id; it has the form (namespace/)name-v0, of "
+            "letters, digits, - and _, with a version"
+        ) from error
+
+
+def _choose(source: MinariDataset, episodes: Sequence[int] | None) -> list[int]:
+    """Return the indices in the storage, of which a dataset may be a part."""
+    n = source.total_episodes
+    if n == 0:
+        raise ValueError(f"the dataset {source.id} has no episodes; at least one is needed")
+    try:
+        chosen = range(n) if episodes is None else [operator.index(i) for i in episodes]
+    except TypeError as error:
+        raise ValueError(
+            f"episodes={episodes!r}; a sequence of whole numbers is needed, such as [0, 2]"
+        ) from error
+    if wrong := [i for i in chosen if not 0 <= i < n]:
+        raise ValueError(f"episodes {wrong} do not exist: {source.id} has episodes 0 to {n - 1}")
+    return [int(source.episode_indices[i]) for i in chosen]
+
+
+def _read(source: MinariDataset, index: int) -> EpisodeData:
+    with _reading(f"episode {index} of {source.id} ({source.storage.data_path})"):
+        return next(source.iterate_episodes([index]))
+
+
+def _episode(source: MinariDataset, data: EpisodeData) -> Episode:
+    try:
+        return Episode(
+            _arrays(data.observations),
+            _arrays(data.actions),
+            data.rewards,
+            terminated=bool(np.any(data.terminations[-1:])),
+            truncated=bool(np.any(data.truncations[-1:])),
+            infos=_step_infos(data.infos, len(data.rewards)) if data.infos else None,
+        )
+    except ValueError as error:
+        raise ValueError(f"episode {data.id} of {source.id}: {error}") from error
+
+
+def _arrays(tree: Tree) -> Tree:
+    """Return a tree of arrays: Minari gives the strings of a Text space as a list."""
+    if isinstance(tree, dict):
+        return {key: _arrays(part) for key, part in tree.items()}
+    return tuple(map(_arrays, tree)) if isinstance(tree, tuple) else np.asarray(tree)
+
+
+def _plain(infos: Any) -> Any:
+    """Return infos with each row of numbers or strings as a list.
+
+    Minari's storages write such lists and read the same back; of arrays, HDF5 cannot write
+    strings (read as objects of bytes), and Arrow cannot read those with one axis.
+    """
+    if isinstance(infos, dict):
+        return {key: _plain(part) for key, part in infos.items()}
+    if np.ndim(infos) != 1:
+        return infos
+    return [value.decode() if type(value) is bytes else value for value in infos]
+
+
+def _step_infos(infos: dict[str, Any], steps: int) -> list[dict[str, Any]]:
+    def along_steps(tree: Any, name: str) -> Any:
+        if isinstance(tree, dict):
+            return {key: along_steps(part, f"{name}/{key}") for key, part in tree.items()}
+        if np.ndim(tree) == 0:  # one value for the whole episode
+            return [tree] * steps
+        if len(tree) not in (steps, steps + 1):
+            raise ValueError(
+                f"{name} has length {len(tree)}; for {steps} steps {steps + 1} are needed, the "
+                f"reset's first, or {steps} without it"
+            )
+        return tree[len(tree) - steps :]
+
+    aligned = along_steps(_plain(infos), "infos")
+    return [tree_index(aligned, t) for t in range(steps)]
+
+
+def _metadata(source: MinariDataset) -> dict[str, Any]:
+    raw = source.storage.read_raw_metadata(source.storage.data_path)
+    kept = {key: value for key, value in raw.items() if key not in _OF_STORAGE}
+    for key in {"author", "author_email"} & kept.keys():  # Minari wants sets
+        kept[key] = {kept[key]} if isinstance(kept[key], str) else set(kept[key])
+    return kept | {"redistributed_from": source.id}
+
+
+def _redistributed(
+    source: MinariDataset,
+    indices: Sequence[int],
+    model: AlignRudder,
+    correction: str,
+    each: list[dict[str, Any]],
+) -> Iterator[EpisodeBuffer]:
+    """Yield one episode at a time with its new rewards; append its metadata to `each`."""
+    from minari import EpisodeMetadataCallback
+    from minari.data_collector import EpisodeBuffer
+
+    for index in indices:
+        data = _read(source, index)
+        episode = _episode(source, data)
+        old_infos = _plain(data.infos or {})
+        if _INFO_KEY in old_infos:
+            raise ValueError(
+                f"{source.id} was redistributed before (the infos of episode {index} have "
+                f"{_INFO_KEY!r}); give the dataset with the original rewards"
+            )
+        rr = model.redistribute(episode)
+        start = model.events_.start_event(tree_index(episode.observations, 0))
+        infos = {
+            "original_reward": [0.0, *episode.rewards],
+            "event": [start, *rr.events],
+            "score": [0.0, *rr.scores],
+        }
+        rewards = rr.with_correction()
+        if correction == "info":
+            rewards = rr.rewards
+            infos["correction"] = [*np.zeros(len(episode)), rr.correction]
+        (kept,) = source.storage.get_episode_metadata([index])
+        seed, options = kept.pop("seed", None), kept.pop("options", None)
+        statistics = EpisodeMetadataCallback()({"rewards": rewards}) | {"id": len(each)}
+        each.append({key: statistics.get(key, value) for key, value in _flat(kept).items()})
+        yield EpisodeBuffer(
+            seed=seed,
+            options=options,
+            observations=data.observations,
+            actions=data.actions,
+            rewards=rewards.tolist(),
+            terminations=data.terminations.tolist(),
+            truncations=data.truncations.tolist(),
+            infos={**old_infos, _INFO_KEY: infos},
+        )
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Undo how HDF5 storage reads metadata: an attribute "a/b" comes back as {"a": {"b": …}}."""
+    out = {}
+    for key, part in tree.items():
+        out |= _flat(part, f"{prefix}{key}/") if isinstance(part, dict) else {prefix + key: part}
+    return out

@@ -1,0 +1,49 @@
+"""Checks at the door of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
+
+from align_rudder.episodes import Episode
+
+__all__ = ["check_episodes", "check_returns", "check_sequences"]
+
+
+def check_episodes(episodes: Sequence[Episode], name: str = "episodes") -> list[Episode]:
+    """Return the episodes as a list, each seen to be one."""
+    if isinstance(episodes, Episode):
+        raise ValueError(f"{name} is a single Episode; a list of episodes is needed: [episode]")
+    listed = list(episodes)
+    for i, episode in enumerate(listed):
+        if not isinstance(episode, Episode):
+            raise ValueError(
+                f"{name}[{i}] is a {type(episode).__name__}; an Episode is needed. Make one with "
+                "Episode(observations, actions, rewards), or use fit_events for symbols"
+            )
+    return listed
+
+
+def check_sequences(sequences: Sequence[Iterable[Hashable]]) -> list[list[Hashable]]:
+    """Return sequences of symbols as lists."""
+    if isinstance(sequences, (str, bytes)):
+        raise ValueError(f"got one sequence ({sequences!r}); a list of sequences is needed")
+    listed = []
+    for i, sequence in enumerate(sequences):
+        if isinstance(sequence, Episode):
+            raise ValueError(f"sequences[{i}] is an Episode; use fit or update for episodes")
+        listed.append(list(sequence))
+    return listed
+
+
+def check_returns(returns: Sequence[float] | None, n: int) -> list[float]:
+    """Return n finite returns; 1 each where none are given."""
+    values = np.ones(n) if returns is None else np.asarray(returns, dtype=float)
+    if values.shape != (n,):
+        raise ValueError(
+            f"there are {n} sequences but returns of shape {values.shape}; give one each"
+        )
+    if not np.isfinite(values).all():
+        raise ValueError("a return is NaN or infinite; every return must be finite")
+    return values.tolist()
