@@ -79,7 +79,7 @@ def test_a_place_that_cannot_be_written_is_explained(tmp_path):
 
 def test_header_and_arrays_come_back(tmp_path):
     header = {"text": "λ*", "list": [1, None, 2.5], "nested": {"a": True}}
-    arrays = {"x": np.arange(6).reshape(2, 3), "words": np.array(["a", "bc"]), "empty": np.empty((0, 3))}
+    arrays = {"x": np.eye(2, dtype=int), "words": np.array(["a", "bc"]), "empty": np.empty((0, 3))}
     save_npz(tmp_path / "m.npz", "kind", 3, header, arrays)
     loaded_header, loaded = load_npz(tmp_path / "m.npz", "kind", 3)
     assert {k: loaded_header[k] for k in header} == header
@@ -90,7 +90,7 @@ def test_header_and_arrays_come_back(tmp_path):
 
 
 def test_object_arrays_are_not_saved(tmp_path):
-    with pytest.raises(ValueError, match="cannot save x: .*Python objects.*numeric or string"):
+    with pytest.raises(ValueError, match=r"cannot save x: .*Python objects.*numeric or string"):
         save_npz(tmp_path / "m.npz", "kind", 1, {}, {"x": np.array([{}, 1], dtype=object)})
     assert not (tmp_path / "m.npz").exists()
 
@@ -200,8 +200,8 @@ def test_letters_are_different_and_equally_wide(symbols):
 
 def test_single_characters_stand_for_themselves():
     assert letters_for(list("zé*9")) == list("zé*9")
-    assert letters_for(["a", "-"]) == letters_for(["a", " "]) == letters_for(["a", "bc"]) == ["A", "B"]
-    assert letters_for([0, 1]) == ["A", "B"]
+    for symbols in (["a", "-"], ["a", " "], ["a", ">"], ["a", "bc"], ["a", "\n"], [0, 1]):
+        assert letters_for(symbols) == ["A", "B"]
     assert letters_for(range(62))[-1] == "9"
     assert letters_for(range(101))[:2] == ["000", "001"]
 
@@ -230,10 +230,8 @@ def test_wrapped_columns_cover_all_once_and_fit(n, cell, indent, width):
 def _rows(draw, max_symbols=62):
     """Draw symbols and an alignment over them."""
     if draw(st.booleans()):
-        visible = st.characters(min_codepoint=33, max_codepoint=0x2FF, categories=["L", "N", "P", "S"])
-        symbols = draw(
-            st.lists(visible.filter(lambda c: c not in "->"), min_size=1, max_size=9, unique=True)
-        )
+        visible = st.characters(max_codepoint=0x2FF, categories="LNPS", exclude_characters="->")
+        symbols = draw(st.lists(visible, min_size=1, max_size=9, unique=True))
     else:
         symbols = list(range(draw(st.integers(1, max_symbols))))
     n, length = draw(st.integers(1, 5)), draw(st.integers(0, 90))
@@ -285,7 +283,7 @@ def test_what_is_not_fasta_is_explained(tmp_path, content, message):
 
 
 def test_fasta_has_one_letter_for_each_symbol(tmp_path):
-    with pytest.raises(ValueError, match="there are 63 symbols; .*62"):
+    with pytest.raises(ValueError, match=r"there are 63 symbols; .*62"):
         write_fasta(tmp_path / "a.fasta", [np.arange(63)], list(range(63)))
 
 

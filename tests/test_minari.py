@@ -175,9 +175,13 @@ def root(tmp_path, monkeypatch):
 @pytest.fixture
 def lake_runs(root):
     about = {
-        "author": {"Ada", "Bob"}, "author_email": "ada@example.org", "description": "walks",
-        "algorithm_name": "by hand", "code_permalink": "https://example.org/code",
-        "requirements": ["gymnasium>=1.0"], "eval_env": "FrozenLake8x8-v1",
+        "author": {"Ada", "Bob"},
+        "author_email": "ada@example.org",
+        "description": "walks",
+        "algorithm_name": "by hand",
+        "code_permalink": "https://example.org/code",
+        "requirements": ["gymnasium>=1.0"],
+        "eval_env": "FrozenLake8x8-v1",
     }
     return collect(lake(), LAKE_RUNS, "lake/walks-v0", about=about)
 
@@ -230,8 +234,12 @@ def test_infos_belong_to_the_step_that_they_came_with():
 
 def _from_buffers(dataset_id, infos, rewards=(0.0, 1.0)):
     buffer = minari.data_collector.EpisodeBuffer(
-        observations=[0, 1, 2], actions=[1, 1], rewards=list(rewards), terminations=[False, True],
-        truncations=[False, False], infos=infos,
+        observations=[0, 1, 2],
+        actions=[1, 1],
+        rewards=list(rewards),
+        terminations=[False, True],
+        truncations=[False, False],
+        infos=infos,
     )
     discrete = gym.spaces.Discrete(3)
     with collecting():
@@ -265,7 +273,11 @@ def test_a_dataset_is_found_by_id_path_and_object(lake_runs, root, tmp_path, mon
     shutil.copytree(root / "lake" / "walks-v0", elsewhere)
     monkeypatch.chdir(tmp_path)
     for dataset in [
-        "lake/walks-v0", elsewhere, str(elsewhere), elsewhere / "data", "elsewhere",
+        "lake/walks-v0",
+        elsewhere,
+        str(elsewhere),
+        elsewhere / "data",
+        "elsewhere",
         minari.load_dataset("lake/walks-v0"),
     ]:
         for episode, run in zip(load_minari(dataset), lake_runs, strict=True):
@@ -344,8 +356,16 @@ def test_env_spec_spaces_and_metadata_are_carried_over(lake_runs, lake_model):
     with written.recover_environment(eval_env=True) as env:
         assert env.observation_space.n == 64
     old, new = source.storage.metadata, written.storage.metadata
-    for key in ("author", "author_email", "description", "algorithm_name", "code_permalink",
-                "requirements", "total_steps", "total_episodes"):
+    for key in (
+        "author",
+        "author_email",
+        "description",
+        "algorithm_name",
+        "code_permalink",
+        "requirements",
+        "total_steps",
+        "total_episodes",
+    ):
         assert new[key] == old[key]
     assert new["author"] == {"Ada", "Bob"}
     assert new["redistributed_from"] == "lake/walks-v0"
@@ -436,20 +456,25 @@ def test_the_source_is_left_as_it_was(lake_runs, lake_model, root):
 # Errors
 
 
-def test_unknown_ids_tell_what_there_is(lake_runs, root):
-    with pytest.raises(ValueError, match=r"no dataset 'lake/walk-v0' .*: lake/walks-v0\. Download"):
+def test_unknown_ids_tell_what_there_is(lake_runs, lake_model, root):
+    message = r"no dataset 'lake/walk-v0', .* Local datasets: lake/walks-v0\. Nothing is downloaded"
+    with pytest.raises(ValueError, match=message):
         load_minari("lake/walk-v0")
+    with pytest.raises(ValueError, match=message):
+        write_minari("lake/walk-v0", lake_model, "dense-v0")
+    with pytest.raises(ValueError, match=r"lake is not a Minari dataset, .*: lake/walks-v0\."):
+        load_minari("lake")
     shutil.rmtree(root / "lake")
-    with pytest.raises(ValueError, match="local datasets: none"):
+    with pytest.raises(ValueError, match="Local datasets: none"):
         load_minari("lake/walk-v0")
 
 
 def test_a_path_that_is_no_dataset(tmp_path):
     (tmp_path / "file").write_text("hello")
-    for path in (tmp_path, str(tmp_path), tmp_path / "file"):
-        with pytest.raises(ValueError, match=r"is no Minari dataset; .* holds data/metadata\.json"):
+    for path in (tmp_path, str(tmp_path), tmp_path / "file", ""):
+        with pytest.raises(ValueError, match=r"is not a Minari dataset, .* no data/metadata\.json"):
             load_minari(path)
-    with pytest.raises(ValueError, match="missing does not exist"):
+    with pytest.raises(ValueError, match=r"there is no dataset '.*missing', neither"):
         load_minari(tmp_path / "missing")
     with pytest.raises(ValueError, match="dataset is a int; the id"):
         load_minari(3)

@@ -220,8 +220,8 @@ class AlignRudder(BaseEstimator):
             raise ValueError(
                 f"the mean return of the demonstrations is {mean:g}, which is not above the "
                 f"baseline {self.baseline:g}; a negative C would punish the demonstrated strategy. "
-                "Give baseline=… the return of an episode worth nothing, for example the mean return "
-                "of random episodes"
+                "Give baseline=… the return of an episode worth nothing, for example the mean "
+                "return of random episodes"
             )
         return chosen
 

@@ -124,7 +124,7 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
         )
         for key, values in (
             ("original_reward", rewards),
-            ("event", stream.events),
+            ("event", stream.events.copy()),
             ("score", stream.scores.copy()),
             ("subgoal", self._subgoal_of[stream.cells]),
         ):

@@ -68,8 +68,9 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
         correction: "last", or "info" to leave it out of the reward: no longer return-equivalent,
             but sometimes easier to learn from.
         observe_progress: Whether to append the position on the profile to the observation. The
-            redistributed reward depends on it, so this makes the reward Markov again (up to
-            alignments that tie).
+            redistributed reward depends on what was done before; the position stands for it, so
+            that the reward is Markov again, but for episodes that came there by alignments of
+            different worth.
 
     Notes:
         Equivalence is for undiscounted returns. When an episode is truncated, the correction

@@ -85,7 +85,8 @@ def write_minari(
         The new dataset. Images are stored as they were decoded, as encoding them again as JPEG
         would alter them.
     """
-    _check_installed()
+    source = _open(dataset)  # before the imports, as it says what to install
+    indices = _choose(source, None)
     from minari import MinariDataset, __version__
     from minari.dataset.minari_storage import MinariStorage
     from minari.namespace import create_namespace, list_local_namespaces
@@ -97,8 +98,6 @@ def write_minari(
     taken = f"there is already a dataset {new_id!r} ({target}); choose another id or version"
     if target.exists():
         raise ValueError(taken)
-    source = _open(dataset)
-    indices = _choose(source, None)
     # Minari lists no hidden folders, so nothing shows before the rename.
     with tempfile.TemporaryDirectory(dir=get_dataset_path(), prefix=".align-rudder-") as scratch:
         folder = Path(scratch, "dataset")
@@ -124,16 +123,6 @@ def write_minari(
     return MinariDataset(target / "data")
 
 
-def _check_installed() -> None:
-    try:
-        import minari  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "Minari datasets need the package minari; install it with "
-            'pip install "align-rudder[minari]"'
-        ) from error
-
-
 @contextmanager
 def _reading(what: str) -> Iterator[None]:
     """Turn whatever a damaged file makes Minari, h5py and json raise into one kind of error."""
@@ -149,10 +138,13 @@ def _reading(what: str) -> Iterator[None]:
 
 
 def _open(dataset: str | os.PathLike[str] | MinariDataset) -> MinariDataset:
-    _check_installed()
-    from minari import MinariDataset
-    from minari.storage import get_dataset_path
-
+    try:
+        from minari import MinariDataset
+        from minari.storage import get_dataset_path
+    except ImportError as error:
+        raise ImportError(
+            'Minari datasets need minari; install it with pip install "align-rudder[minari]"'
+        ) from error
     if isinstance(dataset, MinariDataset):
         return dataset
     if not isinstance(dataset, (str, os.PathLike)):
@@ -160,23 +152,22 @@ def _open(dataset: str | os.PathLike[str] | MinariDataset) -> MinariDataset:
             f"dataset is a {type(dataset).__name__}; the id of a local dataset, the path of a "
             "dataset's folder or an open MinariDataset is needed"
         )
-    path = Path(dataset)
-    for candidate in [get_dataset_path(dataset), path] if isinstance(dataset, str) else [path]:
+    root, path = get_dataset_path(), Path(dataset)
+    candidates = [root / path, path] if isinstance(dataset, str) else [path]
+    for candidate in candidates:
         for folder in (candidate / "data", candidate):
             if (folder / "metadata.json").is_file():
                 with _reading(str(candidate)):
                     return MinariDataset(folder)
-    if path.exists() or not isinstance(dataset, str):
-        raise ValueError(
-            f"{path} {'is no Minari dataset' if path.exists() else 'does not exist'}; the folder "
-            "of a dataset is needed, which holds data/metadata.json"
-        )
-    root = get_dataset_path()
     found = (p.parents[1].relative_to(root).as_posix() for p in root.glob("**/data/metadata.json"))
+    local = ", ".join(sorted(name for name in found if name[0] != ".")) or "none"
+    if existing := [c for c in candidates if c.exists()]:
+        problem = f"{existing[0]} is not a Minari dataset, as it holds no data/metadata.json"
+    else:
+        problem = f"there is no dataset {str(dataset)!r}, neither in {root} nor as a folder"
     raise ValueError(
-        f"there is no dataset {dataset!r} in {root}, nor a folder of that name; local datasets: "
-        f"{', '.join(sorted(name for name in found if name[0] != '.')) or 'none'}. Download it "
-        "first (minari.download_dataset), or set MINARI_DATASETS_PATH to where it lies"
+        f"{problem}. Local datasets: {local}. Nothing is downloaded here: use "
+        "minari.download_dataset first, or set MINARI_DATASETS_PATH to where your datasets lie"
     )
 
 

@@ -1,0 +1,157 @@
+"""The vector wrapper equals the single one, in every autoreset mode."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import align_rudder as ar
+
+N = 6
+
+
+def lake_with_limit():
+    return gym.make("FrozenLake-v1", is_slippery=False, max_episode_steps=15)
+
+
+def episodes_of(env, model, mode, steps, seed=0, **options):
+    """Step a wrapped vector environment; return its episodes as (observations, rewards, infos)."""
+    env = ar.vector.RedistributeReward(env, model, **options)
+    rng = np.random.default_rng(seed)
+    obs, _ = env.reset(seed=seed)
+    running = [([o], [], [], []) for o in obs]
+    finished, waiting = [], np.zeros(env.num_envs, bool)
+    for _ in range(steps):
+        actions = rng.integers(0, 4, env.num_envs)
+        favoured = rng.random(env.num_envs) < 0.6
+        actions = np.where(favoured, rng.integers(1, 3, env.num_envs), actions)
+        obs, rewards, terminated, truncated, infos = env.step(actions)
+        done = terminated | truncated
+        for i in range(env.num_envs):
+            if waiting[i]:
+                assert rewards[i] == 0.0
+                assert not infos["_event"][i]
+                running[i] = ([obs[i]], [], [], [])
+                continue
+            last = infos["final_obs"][i] if mode == AutoresetMode.SAME_STEP and done[i] else obs[i]
+            running[i][0].append(last)
+            running[i][1].append(actions[i])
+            running[i][2].append(rewards[i])
+            running[i][3].append({k: infos[k][i] for k in ("original_reward", "event", "score")})
+            if done[i]:
+                finished.append((*running[i], bool(terminated[i]), bool(truncated[i])))
+                assert infos["_correction"][i]
+                running[i] = ([obs[i]], [], [], [])
+        waiting = done if mode == AutoresetMode.NEXT_STEP else np.zeros_like(done)
+        if mode == AutoresetMode.DISABLED and done.any():
+            obs, _ = env.reset(options={"reset_mask": done})
+            for i in np.flatnonzero(done):
+                running[i] = ([obs[i]], [], [], [])
+    return finished
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_every_episode_gets_what_redistribute_gives_it(model, mode):
+    env = SyncVectorEnv([lake_with_limit] * N, autoreset_mode=mode)
+    finished = episodes_of(env, model, mode, 400)
+    assert len(finished) > 100
+    kinds = set()
+    for observations, actions, rewards, infos, terminated, truncated in finished:
+        original = [info["original_reward"] for info in infos]
+        episode = ar.Episode(observations, actions, original, terminated, truncated)
+        rr = model.redistribute(episode)
+        np.testing.assert_allclose(rewards, rr.with_correction(), atol=1e-12)
+        assert [info["event"] for info in infos] == rr.events.tolist()
+        np.testing.assert_allclose([info["score"] for info in infos], rr.scores, atol=1e-12)
+        kinds.add((episode.ret, truncated))
+    assert {(0.0, False), (0.0, True), (1.0, False)} <= kinds
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_functions_see_the_infos_of_their_own_environment(lake, demos, mode):
+    def by_info(obs, action, reward, next_obs, info):
+        return f"{info['prob']:.0f}-{next_obs}" if "prob" in info else f"none-{next_obs}"
+
+    with_infos = [
+        ar.Episode(e.observations, e.actions, e.rewards, infos=[{"prob": 1.0}] * len(e))
+        for e in demos
+    ]
+    model = ar.AlignRudder(by_info).fit(with_infos)
+    env = SyncVectorEnv([lake_with_limit] * 3, autoreset_mode=mode)
+    finished = episodes_of(env, model, mode, 60)
+    assert finished
+    for observations, actions, rewards, infos, terminated, truncated in finished:
+        original = [info["original_reward"] for info in infos]
+        episode = ar.Episode(
+            observations, actions, original, terminated, truncated, [{"prob": 1.0}] * len(actions)
+        )
+        np.testing.assert_allclose(rewards, model.redistribute(episode).with_correction())
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_progress_is_observed_as_in_the_single_wrapper(model, mode):
+    env = SyncVectorEnv([lake_with_limit] * N, autoreset_mode=mode)
+    finished = episodes_of(env, model, mode, 100, observe_progress=True)
+    single = ar.RedistributeReward(lake_with_limit(), model, observe_progress=True)
+    for observations, actions, _, _, _, _ in finished[:20]:
+        alone = [single.reset()[0]]
+        alone += [single.step(int(a))[0] for a in actions]
+        assert [int(o) for o in observations] == [int(o) for o in alone]
+
+
+def test_progress_space_is_that_of_a_batch(model):
+    env = ar.vector.RedistributeReward(
+        SyncVectorEnv([lake_with_limit] * 3), model, observe_progress=True
+    )
+    obs, _ = env.reset(seed=0)
+    assert env.observation_space.contains(obs)
+    assert env.single_observation_space == gym.spaces.Discrete(16 * model.scorer_.n_cells)
+
+
+def test_correction_in_info(model):
+    env = SyncVectorEnv([lake_with_limit] * N, autoreset_mode=AutoresetMode.NEXT_STEP)
+    finished = episodes_of(env, model, AutoresetMode.NEXT_STEP, 60, correction="info")
+    for _, _, rewards, _, _, _ in finished:
+        assert min(rewards) >= 0.0  # at zero gap cost only the correction can be negative
+
+
+def test_reset_needed(model):
+    env = ar.vector.RedistributeReward(
+        SyncVectorEnv([lake_with_limit] * 2, autoreset_mode=AutoresetMode.DISABLED), model
+    )
+    with pytest.raises(gym.error.ResetNeeded, match="before reset"):
+        env.step(np.zeros(2, int))
+    env.reset(seed=0)
+    for action in [1, 1, 2, 2, 1, 2]:
+        env.step(np.array([action, 0]))
+    with pytest.raises(gym.error.ResetNeeded, match=r"\[0\] have ended"):
+        env.step(np.zeros(2, int))
+
+
+def test_reset_mask_given_by_the_user_is_left_as_it_is(model):
+    env = ar.vector.RedistributeReward(
+        SyncVectorEnv([lake_with_limit] * 2, autoreset_mode=AutoresetMode.DISABLED), model
+    )
+    env.reset(seed=0)
+    for action in [1, 1, 2, 2, 1, 2]:
+        env.step(np.array([action, 0]))
+    options = {"reset_mask": np.array([True, False])}
+    _, infos = env.reset(options=options)
+    assert options["reset_mask"].tolist() == [True, False]
+    assert infos["_subgoal"].tolist() == [True, False]
+
+
+def test_another_space_is_refused(model):
+    with pytest.raises(ValueError, match="shapes"):
+        ar.vector.RedistributeReward(gym.make_vec("CartPole-v1", num_envs=2), model)
+
+
+def test_dense_reward_warns(model):
+    class Paying(gym.RewardWrapper):
+        def reward(self, reward):
+            return reward + 1.0
+
+    env = ar.vector.RedistributeReward(SyncVectorEnv([lambda: Paying(lake_with_limit())]), model)
+    env.reset(seed=0)
+    with pytest.warns(ar.AlignRudderWarning, match="before the end"):
+        env.step(np.array([0]))

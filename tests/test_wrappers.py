@@ -1,0 +1,262 @@
+"""The Gymnasium wrapper, judged by Gymnasium, by Stable-Baselines3 and by `redistribute`."""
+
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.utils.env_checker import check_env
+from stable_baselines3.common.env_checker import check_env as check_env_sb3
+
+import align_rudder as ar
+
+
+class Inventory(gym.Env):
+    """Dict observations that the environment overwrites in place; pays at the end."""
+
+    observation_space = gym.spaces.Dict(
+        {"count": gym.spaces.Box(0, 100, (2,), np.int64), "time": gym.spaces.Discrete(100)}
+    )
+    action_space = gym.spaces.Discrete(3)
+
+    def __init__(self, horizon=12, dense=False):
+        self.horizon, self.dense = horizon, dense
+        self.count = np.zeros(2, np.int64)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.count[:] = 0
+        self.t = 0
+        return {"count": self.count, "time": 0}, {}
+
+    def step(self, action):
+        self.t += 1
+        if action:
+            self.count[action - 1] += 1
+        done = self.t == self.horizon
+        reward = float(self.count[0] >= 2 and self.count[1] >= 1) if done else float(self.dense)
+        return {"count": self.count, "time": self.t}, reward, False, done, {"t": self.t}
+
+
+def play(env, actions, seed=0):
+    """Return observations, actions, rewards and infos of one episode."""
+    obs, _ = env.reset(seed=seed)
+    observations, rewards, infos, taken = [obs], [], [], []
+    ended = None
+    for action in actions:
+        obs, reward, terminated, truncated, info = env.step(action)
+        observations.append(obs)
+        rewards.append(reward)
+        infos.append(info)
+        taken.append(action)
+        if terminated or truncated:
+            ended = (terminated, truncated)
+            break
+    return observations, taken, rewards, infos, ended
+
+
+def random_actions(rng, n=300):
+    return rng.integers(0, 4, n).tolist()
+
+
+def test_rewards_are_those_of_redistribute_and_sum_to_the_return(lake, model, rng):
+    env = ar.RedistributeReward(lake, model)
+    outcomes = set()
+    for seed in range(30):
+        actions = [1, 1, 2, 2, 1, 2] if seed % 3 == 0 else random_actions(rng)
+        observations, taken, rewards, infos, ended = play(env, actions, seed)
+        original = [info["original_reward"] for info in infos]
+        episode = ar.Episode(observations, taken, original, *ended)
+        rr = model.redistribute(episode)
+        np.testing.assert_allclose(rewards, rr.with_correction(), rtol=0, atol=1e-12)
+        assert sum(rewards) == pytest.approx(episode.ret, rel=1e-9, abs=1e-12)
+        assert [info["event"] for info in infos] == rr.events.tolist()
+        np.testing.assert_allclose([info["score"] for info in infos], rr.scores)
+        assert infos[-1]["correction"] == pytest.approx(rr.correction, abs=1e-12)
+        outcomes.add(episode.ret)
+    assert outcomes == {0.0, 1.0}
+
+
+def test_correction_in_info_leaves_it_out_of_the_reward(lake, model):
+    _, taken, rewards, infos, _ = play(ar.RedistributeReward(lake, model, "info"), [1, 1, 1, 0])
+    _, _, settled, _, _ = play(ar.RedistributeReward(lake, model), taken)
+    assert sum(rewards) > 0  # two steps on the way, then a hole
+    assert sum(settled) == pytest.approx(0.0, abs=1e-12)
+    assert rewards[-1] + infos[-1]["correction"] == pytest.approx(settled[-1])
+
+
+def test_subgoals_count_up_on_the_way(lake, model):
+    _, _, _, infos, _ = play(ar.RedistributeReward(lake, model), [1, 1, 2, 2, 1, 2])
+    subgoals = [info["subgoal"] for info in infos]
+    assert subgoals == sorted(subgoals)
+    assert subgoals[-1] == len(model.subgoals_) > 0
+
+
+def test_standing_still_and_walking_in_circles_stop_earning(model):
+    env = ar.RedistributeReward(gym.make("FrozenLake-v1", is_slippery=False), model, "info")
+    _, _, rewards, _, _ = play(env, [0] * 20)
+    assert rewards == [0.0] * 20
+    _, _, rewards, _, _ = play(env, [1, 3] * 40)
+    assert sum(rewards[:10]) > 0
+    assert rewards[20:] == [0.0] * len(rewards[20:])
+
+
+@pytest.mark.parametrize("observe_progress", [False, True])
+def test_checkers_of_gymnasium_and_stable_baselines(lake, model, observe_progress):
+    env = ar.RedistributeReward(lake, model, observe_progress=observe_progress)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_env(env, skip_render_check=True)
+        check_env_sb3(env)
+    assert env.observation_space.contains(env.reset(seed=1)[0])
+
+
+def test_checkers_with_dict_observations():
+    env = ar.RedistributeReward(Inventory(), _inventory_model(), observe_progress=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_env_sb3(env)
+    obs, _ = env.reset()
+    assert env.observation_space.contains(obs)
+    assert set(obs) == {"count", "time", "progress"}
+
+
+def _inventory_episodes():
+    episodes = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        plan = [1, 1, 2]
+        while len(plan) < 12:
+            plan.insert(int(rng.integers(0, len(plan) + 1)), 0)
+        observations = [{"count": np.zeros(2, int), "time": 0}]
+        for t, action in enumerate(plan, 1):
+            count = observations[-1]["count"].copy()
+            if action:
+                count[action - 1] += 1
+            observations.append({"count": count, "time": t})
+        rewards = [0.0] * 11 + [1.0]
+        episodes.append(ar.Episode(observations, plan, rewards, False, True))
+    return episodes
+
+
+def _inventory_model():
+    return ar.AlignRudder(ar.DeltaEvents(keys=["count"])).fit(_inventory_episodes())
+
+
+def test_observations_overwritten_in_place_do_not_hide_changes():
+    env = ar.RedistributeReward(Inventory(), _inventory_model())
+    plan = [0, 1, 0, 1, 0, 0, 2, 0, 0, 0, 0, 0]
+    _, _, rewards, infos, _ = play(env, plan)
+    assert [info["event"] for info in infos] == [-1, 0, -1, 0, -1, -1, 1, -1, -1, -1, -1, -1]
+    assert [t for t, r in enumerate(rewards) if r > 1e-9] == [1, 3, 6]
+    assert sum(rewards) == pytest.approx(1.0)
+
+
+def test_dense_rewards_warn_once_and_are_settled_at_the_end():
+    env = ar.RedistributeReward(Inventory(dense=True), _inventory_model())
+    with pytest.warns(ar.AlignRudderWarning, match="before the end of the episode") as caught:
+        _, _, rewards, _, _ = play(env, [0] * 12)
+    assert len(caught) == 1
+    assert rewards[:-1] == [0.0] * 11
+    assert rewards[-1] == pytest.approx(11.0)
+
+
+def test_progress_explains_what_the_reward_depends_on(lake, model):
+    env = ar.RedistributeReward(lake, model, "info", observe_progress=True)
+    rng = np.random.default_rng(1)
+    rows = []
+    for seed in range(200):
+        observations, taken, rewards, _, _ = play(env, random_actions(rng), seed)
+        rows += [(int(o), a, r) for o, a, r in zip(observations, taken, rewards)]
+
+    def unexplained(key):
+        groups = {}
+        for row in rows:
+            groups.setdefault(key(row), []).append(row[2])
+        return sum(np.var(rewards) * len(rewards) for rewards in groups.values())
+
+    n_cells = model.scorer_.n_cells
+    without = unexplained(lambda row: (row[0] // n_cells, row[1]))
+    with_progress = unexplained(lambda row: (row[0], row[1]))
+    assert with_progress < 0.25 * without
+
+
+def test_vector_observations_get_a_one_hot(demos):
+    class Lake(gym.ObservationWrapper):
+        observation_space = gym.spaces.Box(0, 1, (16,), np.float32)
+
+        def observation(self, obs):
+            return np.eye(16, dtype=np.float32)[obs]
+
+    one_hot = [ar.Episode(np.eye(16)[e.observations], e.actions, e.rewards) for e in demos]
+    model = ar.AlignRudder(ar.FeatureEvents(n_features=16)).fit(one_hot)
+    env = ar.RedistributeReward(
+        Lake(gym.make("FrozenLake-v1", is_slippery=False)), model, observe_progress=True
+    )
+    observations, _, rewards, _, _ = play(env, [1, 1, 2, 2, 1, 2])
+    cells = [int(np.argmax(obs[16:])) for obs in observations]
+    assert all(env.observation_space.contains(obs) for obs in observations)
+    assert cells[-1] > cells[0]
+    assert sum(rewards) == pytest.approx(1.0)
+
+
+def test_spec_rebuilds_the_stack_and_survives_json(lake, model, tmp_path, rng):
+    path = tmp_path / "model.npz"
+    model.save(path)
+    env = ar.RedistributeReward(lake, path, "info", observe_progress=True)
+    again = gym.make(EnvSpec.from_json(env.spec.to_json()))
+    assert isinstance(again, ar.RedistributeReward)
+    assert again.correction == "info"
+    actions = random_actions(rng)
+    first, second = play(env, actions), play(again, actions)
+    assert first[2] == second[2]
+    assert [int(o) for o in first[0]] == [int(o) for o in second[0]]
+
+
+def test_spec_rebuilds_the_stack_of_a_model_in_memory(lake, model):
+    env = ar.RedistributeReward(lake, model)
+    again = gym.make(env.spec)
+    assert isinstance(again, ar.RedistributeReward)
+    assert again.model is model
+
+
+def test_updated_model_is_used_from_the_next_episode(lake, model, demos):
+    env = ar.RedistributeReward(lake, model)
+    env.reset(seed=0)
+    env.step(1)
+    model.update([demos[0]] * 3)
+    rest = [env.step(a)[1] for a in [1, 2, 2, 1, 2]]
+    assert np.isfinite(rest).all()
+    _, _, rewards, _, _ = play(env, [1, 1, 2, 2, 1, 2])
+    np.testing.assert_allclose(rewards, model.redistribute(demos[0]).with_correction())
+
+
+def test_stepping_before_reset_or_after_the_end_is_an_error(lake, model):
+    env = ar.RedistributeReward(lake, model)
+    with pytest.raises(gym.error.ResetNeeded, match="before reset"):
+        env.step(0)
+    play(env, [1, 1, 2, 2, 1, 2])
+    with pytest.raises(gym.error.ResetNeeded, match="call reset"):
+        env.step(0)
+
+
+def test_model_of_another_environment_is_refused(model):
+    with pytest.raises(ValueError, match=r"fitted on observations of shapes.*\[4\]"):
+        ar.RedistributeReward(gym.make("CartPole-v1"), model)
+    small = gym.make("FrozenLake-v1", desc=["SF", "FG"])
+    with pytest.raises(ValueError, match=r"fitted on states 0 to 15.*Discrete\(4\)"):
+        ar.RedistributeReward(small, model)
+    with pytest.raises(ValueError, match="has no|shapes"):
+        ar.RedistributeReward(gym.make("CartPole-v1"), _inventory_model())
+
+
+def test_bad_arguments(lake, model, tmp_path):
+    with pytest.raises(ValueError, match="correction='first'"):
+        ar.RedistributeReward(lake, model, correction="first")
+    with pytest.raises(ValueError, match="not fitted"):
+        ar.RedistributeReward(lake, ar.AlignRudder())
+    with pytest.raises(ValueError, match="fitted AlignRudder or its path"):
+        ar.RedistributeReward(lake, 3)
+    with pytest.raises(FileNotFoundError, match="no file"):
+        ar.RedistributeReward(lake, tmp_path / "none.npz")
