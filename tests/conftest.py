@@ -48,7 +48,7 @@ def demos(lake):
 
 @pytest.fixture
 def model(demos):
-    return ar.AlignRudder(ar.StateEvents(preference=5)).fit(demos)
+    return ar.AlignRudder().fit(demos)
 
 
 @pytest.fixture

@@ -515,11 +515,10 @@ def test_damaged_metadata(lake_runs, root):
 
 
 def test_existing_datasets_are_not_overwritten(lake_runs, lake_model, root):
+    write_minari("lake/walks-v0", lake_model, "lake/dense-v0")
+    (root / "folder-v0").mkdir()
     before = snapshot(root)
-    for new_id in ("lake/walks-v0", "lake/dense-v0"):
-        if new_id == "lake/dense-v0":
-            write_minari("lake/walks-v0", lake_model, new_id)
-            before = snapshot(root)
+    for new_id in ("lake/walks-v0", "lake/dense-v0", "folder-v0"):
         with pytest.raises(ValueError, match=rf"already a dataset '{new_id}' .*choose another"):
             write_minari("lake/walks-v0", lake_model, new_id)
         assert snapshot(root) == before
@@ -607,6 +606,7 @@ def test_a_write_that_fails_leaves_nothing(
 
     def fails_midway(episode):
         calls.append(episode)
+        assert list(minari.list_local_datasets()) == ["lake/walks-v0"]  # nothing half shows
         if len(calls) == 4:
             raise failure("midway")
         return redistribute(episode)

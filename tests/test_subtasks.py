@@ -1,5 +1,7 @@
 """Sub-tasks: which columns are sub-goals, how demonstrations are cut, how far an episode is."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,10 +25,15 @@ RUNS = [list("KDSC"), list("KADSC"), list("KDBSC"), list("KDSAC")]
 BACK = [list("CSDK"), list("CASDK"), list("CSDBK")]
 
 
-@pytest.fixture(scope="module")
+@cache
+def two_strategies():
+    return AlignRudder(strategies=2).fit_events(RUNS + BACK)
+
+
+@pytest.fixture
 def two():
     """Two strategies of four and three demonstrations."""
-    return AlignRudder(strategies=2).fit_events(RUNS + BACK)
+    return two_strategies()
 
 
 # Sub-goals
@@ -301,7 +308,7 @@ def test_a_missed_subgoal_is_not_done_and_not_next(two):
 @prop
 @given(st.lists(st.sampled_from([*"KDSCAB", "unseen", None]), max_size=12))
 def test_progress_fits_the_redistribution(sequence):
-    model = _cached_two()
+    model = two_strategies()
     rr = model.redistribute_events(sequence, 0.0)
     progress = model.progress_of(model.encode_events(sequence))
     cell = int(rr.cells[-1]) if sequence else 0
@@ -313,15 +320,6 @@ def test_progress_fits_the_redistribution(sequence):
     assert progress.next == (left if left < len(goals) else None)
     assert all(goals[i].column <= progress.column for i in progress.done)
     assert (len(progress.done) > 0) <= (progress.score > 0)
-
-
-_MODELS = []
-
-
-def _cached_two():
-    if not _MODELS:
-        _MODELS.append(AlignRudder(strategies=2).fit_events(RUNS + BACK))
-    return _MODELS[0]
 
 
 def test_subgoal_table_is_the_first_subgoal_behind_each_cell(two):

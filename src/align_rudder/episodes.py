@@ -25,17 +25,28 @@ Tree = Any
 _KIND, _VERSION = "align-rudder-episodes", 1
 
 
+def _holds_arrays(values: Any) -> bool:
+    """Return whether this is a tuple of arrays (a Tuple space), not of numbers (a state)."""
+    return isinstance(values, tuple) and any(
+        isinstance(v, (np.ndarray, Mapping)) or _holds_arrays(v) for v in values
+    )
+
+
 def _stack(values: Any, name: str) -> Tree:
     """Turn arrays, or a list of observations (dicts and tuples included), into a tree of arrays."""
     if isinstance(values, Mapping):
         return {str(key): _stack(value, f"{name}[{key!r}]") for key, value in values.items()}
-    if isinstance(values, tuple) and values and isinstance(values[0], (np.ndarray, Mapping)):
+    if isinstance(values, tuple) and _holds_arrays(values):
         return tuple(_stack(value, f"{name}[{i}]") for i, value in enumerate(values))
     if isinstance(values, Sequence) and values and isinstance(values[0], Mapping):
         keys = set(values[0])
         if any(not isinstance(v, Mapping) or set(v) != keys for v in values):
             raise ValueError(f"{name} has steps with different keys; every step needs {keys}")
         return {str(k): _stack([v[k] for v in values], f"{name}[{k!r}]") for k in values[0]}
+    if isinstance(values, list) and values and _holds_arrays(values[0]):
+        if any(not isinstance(v, tuple) or len(v) != len(values[0]) for v in values):
+            raise ValueError(f"{name} has steps that are tuples of different lengths")
+        return tuple(_stack([v[i] for v in values], f"{name}[{i}]") for i in range(len(values[0])))
     try:
         array = np.asarray(values)
     except ValueError as error:

@@ -1,7 +1,7 @@
 """Compiled alignment kernels.
 
 At zero gap cost an alignment is a chain of matches with positive score, so only those are visited
-(`chain`, `pair_scores`); with a gap cost the whole table is filled (`table`). Both are exact. The
+(`chain`); with a gap cost the whole table is filled (`table`). Both are exact. The
 scores lie on a binary grid (`scoring.quantise`), so sums are exact and ties are repeatable.
 
 A group of aligned sequences is given by its columns in compressed form: `ptr`, and for each entry
@@ -254,18 +254,18 @@ def table(a_ptr, a_events, a_counts, n_a, b_ptr, b_events, b_counts, n_b, scores
 
 
 @njit(cache=True, nogil=True)
-def _chain_score(a, part_ptr, part, b, scores, row):
+def _chain_score(a, against_b, row):
     row[:] = 0.0
-    n_b = len(row) - 1
     for e in a:
-        for y in range(part_ptr[e], part_ptr[e + 1]):
-            j = part[y]
-            value = row[j] + scores[e, b[j]]
-            k = j + 1
-            while k <= n_b and row[k] < value:
-                row[k] = value
-                k += 1
-    return row[n_b]
+        gain = against_b[e]
+        before = 0.0
+        running = 0.0
+        for j in range(len(gain)):
+            matched = before + gain[j]
+            before = row[j]
+            running = max(running, max(before, matched))
+            row[j] = running
+    return row[-1] if len(row) else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -293,17 +293,17 @@ def pair_scores(flat, offsets, pairs, scores, gap):
     last = -1
     b = flat[:0]
     row = np.empty(1)
-    part_ptr, part = np.zeros(1, np.int64), np.zeros(1, np.int32)
+    against_b = np.empty((0, 0))
     for p in range(len(pairs)):
         if pairs[p, 1] != last:
             last = pairs[p, 1]
             b = flat[offsets[last] : offsets[last + 1]]
-            row = np.empty(len(b) + 1)
+            row = np.empty(len(b) + (gap != 0.0))
             if gap == 0.0:
-                part_ptr, part = _partners(np.arange(len(b) + 1), b, scores)
+                against_b = scores[:, b]
         a = flat[offsets[pairs[p, 0]] : offsets[pairs[p, 0] + 1]]
         if gap == 0.0:
-            out[p] = _chain_score(a, part_ptr, part, b, scores, row)
+            out[p] = _chain_score(a, against_b, row)
         else:
             out[p] = _table_score(a, b, scores, gap, row)
     return out

@@ -2,10 +2,9 @@
 
 At zero gap cost the best alignment of a growing sequence with the profile is a running maximum:
 `row[j]` is the best score with the first j columns, a new event e gives
-`row = cummax(max(row, shift(row) + pssm[e]))`, and S(τ_t) is its last entry. Only columns in which
-e has a positive score can change anything, so only those are visited. With a gap cost g (for each
-skipped event, and each column skipped before the last match) the same holds for u_j = row_j + g·j:
-`u = cummax(max(u − g, shift(u) + pssm[e] + g))`, S = max_j (u_j − g·j).
+`row = cummax(max(row, shift(row) + pssm[e]))`, and S(τ_t) is its last entry. With a gap cost g (for
+each skipped event, and each column skipped before the last match) the same holds for
+u_j = row_j + g·j: `u = cummax(max(u − g, shift(u) + pssm[e] + g))`, S = max_j (u_j − g·j).
 """
 
 from __future__ import annotations
@@ -45,91 +44,58 @@ def prefix_scores_numpy(pssm: np.ndarray, events: np.ndarray, gap: float = 0.0) 
 
 
 @njit(cache=True, nogil=True)
-def _advance_sparse(row, e, ptr, cells, values, ends):
-    """Add event e at zero gap cost: cells are visited from right to left."""
-    for x in range(ptr[e], ptr[e + 1]):
-        j = cells[x]
-        value = row[j - 1] + values[x]
-        end = ends[x]
-        while j <= end and row[j] < value:
-            row[j] = value
-            j += 1
+def _advance(row, e, pssm, bounds, gap, score, cell):
+    """Add event e to a row in place; return the new score S and the cell where it was reached.
 
-
-@njit(cache=True, nogil=True)
-def _advance_dense(row, e, pssm, bounds, gap):
-    """Add event e at a gap cost; pssm has a column for each cell of the row."""
+    The cell moves only when the score changes, to the first cell that has it.
+    """
+    best = -np.inf
     for k in range(len(bounds) - 1):
-        start, end = bounds[k], bounds[k + 1]
-        before = row[start]
-        running = row[start] - gap
-        row[start] = running
-        for j in range(start + 1, end):
-            matched = before + pssm[e, j] + gap
-            before = row[j]
-            running = max(before - gap, matched, running)
-            row[j] = running
-
-
-@njit(cache=True, nogil=True)
-def _read(row, bounds, gap):
-    """Return the score S of a row and the cell where the best alignment ends (the first one)."""
-    best, cell = -np.inf, 0
-    for k in range(len(bounds) - 1):
-        start, end = bounds[k], bounds[k + 1]
+        # Views that start at zero: their indices need no check for being negative.
+        part, gain = row[bounds[k] : bounds[k + 1]], pssm[e, bounds[k] : bounds[k + 1]]
+        before = part[0]
+        running = before - gap
+        part[0] = running
         if gap == 0.0:
-            value = row[end - 1]
-            if value > best:
-                best = value
-                low, high = start, end - 1
-                while low < high:
-                    middle = (low + high) // 2
-                    if row[middle] < value:
-                        low = middle + 1
-                    else:
-                        high = middle
-                cell = low
+            for j in range(1, len(part)):
+                matched = before + gain[j]
+                before = part[j]
+                running = max(running, max(before, matched))
+                part[j] = running
+            best = max(best, running)
         else:
-            for j in range(start, end):
-                value = row[j] - gap * (j - start)
-                if value > best:
-                    best, cell = value, j
+            best = max(best, running)
+            for j in range(1, len(part)):
+                matched = before + gain[j] + gap
+                before = part[j]
+                running = max(running, max(before - gap, matched))
+                part[j] = running
+                best = max(best, running - gap * j)
+    if best == score:
+        return score, cell
+    for k in range(len(bounds) - 1):
+        for j in range(bounds[k], bounds[k + 1]):
+            if row[j] - gap * (j - bounds[k]) == best:
+                return best, j
     return best, cell
 
 
 @njit(cache=True, nogil=True)
-def _advance_many(rows, events, scores, cells_at, ptr, cells, values, ends, pssm, bounds, gap):
+def _advance_many(rows, events, scores, cells, pssm, bounds, gap):
     for i in range(len(events)):
-        e = events[i]
-        if e >= 0:
-            if gap == 0.0:
-                _advance_sparse(rows[i], e, ptr, cells, values, ends)
-            else:
-                _advance_dense(rows[i], e, pssm, bounds, gap)
-            scores[i], cells_at[i] = _read(rows[i], bounds, gap)
+        if events[i] >= 0:
+            scores[i], cells[i] = _advance(
+                rows[i], events[i], pssm, bounds, gap, scores[i], cells[i]
+            )
 
 
 @njit(cache=True, nogil=True)
-def _advance_one(row, e, ptr, cells, values, ends, pssm, bounds, gap):
-    if gap == 0.0:
-        _advance_sparse(row, e, ptr, cells, values, ends)
-    else:
-        _advance_dense(row, e, pssm, bounds, gap)
-    return _read(row, bounds, gap)
-
-
-@njit(cache=True, nogil=True)
-def _prefix(row, events, scores, cells_at, ptr, cells, values, ends, pssm, bounds, gap):
-    score, cell = _read(row, bounds, gap)
+def _prefix(row, events, scores, cells, pssm, bounds, gap):
+    score, cell = 0.0, 0
     for t in range(len(events)):
-        e = events[t]
-        if e >= 0:
-            if gap == 0.0:
-                _advance_sparse(row, e, ptr, cells, values, ends)
-            else:
-                _advance_dense(row, e, pssm, bounds, gap)
-            score, cell = _read(row, bounds, gap)
-        scores[t], cells_at[t] = score, cell
+        if events[t] >= 0:
+            score, cell = _advance(row, events[t], pssm, bounds, gap, score, cell)
+        scores[t], cells[t] = score, cell
 
 
 class Scorer:
@@ -153,22 +119,9 @@ class Scorer:
         wide = np.full((self.n_events + 1, self.n_cells), -np.inf)
         for k, pssm in enumerate(pssms):
             wide[: self.n_events, self.bounds[k] + 1 : self.bounds[k + 1]] = pssm
-        end_of = np.repeat(self.bounds[1:] - 1, widths)
-        ptr, cells = [0], []
-        for e in range(self.n_events + 1):
-            cells.append(np.flatnonzero(wide[e] > 0)[::-1])
-            ptr.append(ptr[-1] + len(cells[-1]))
-        flat = np.concatenate(cells).astype(np.int64)
-        events = np.repeat(np.arange(self.n_events + 1), np.diff(ptr))
-        self._tables = (
-            np.array(ptr, np.int64),
-            flat,
-            wide[events, flat],
-            end_of[flat].astype(np.int64),
-            wide,
-            self.bounds,
-            self.gap,
-        )
+        if gap == 0.0:
+            wide[wide <= 0] = -np.inf  # never part of a best alignment
+        self._tables = (wide, self.bounds, self.gap)
 
     @property
     def n_cells(self) -> int:
@@ -197,9 +150,11 @@ class Scorer:
         """Add one event to each row, in place; -1 leaves row, score and cell as they are."""
         _advance_many(rows, events, scores, cells, *self._tables)
 
-    def advance_one(self, row: np.ndarray, event: int) -> tuple[float, int]:
-        """Add an event (not -1) to one row, in place; return its score and cell."""
-        return _advance_one(row, event, *self._tables)
+    def advance_one(
+        self, row: np.ndarray, event: int, score: float, cell: int
+    ) -> tuple[float, int]:
+        """Add an event (not -1) to one row, in place; return the new score and cell."""
+        return _advance(row, event, *self._tables, score, cell)
 
     def prefix_scores(
         self, events: np.ndarray, start: int = NO_EVENT

@@ -37,7 +37,7 @@ class Stream:
         self._scale = self.model.scale_
         self._collapse = self._encoder.collapse_runs
         self._row = np.zeros(self._scorer.n_cells)
-        self._last, self._zero = NO_EVENT, 0.0
+        self._last, self._zero, self._raw = NO_EVENT, 0.0, 0.0
         self.event, self.score, self.cell = NO_EVENT, 0.0, 0
         self.ret = self.given = 0.0
 
@@ -47,7 +47,8 @@ class Stream:
         if obs is not None:
             event = self._encoder.start_event(obs)
             if event != NO_EVENT:
-                self._zero, self.cell = self._scorer.advance_one(self._row, event)
+                self._zero, self.cell = self._scorer.advance_one(self._row, event, 0.0, 0)
+                self._raw = self._zero
                 self._last = event
 
     def step(
@@ -72,8 +73,8 @@ class Stream:
         self.ret += reward
         if event == NO_EVENT:
             return 0.0
-        score, self.cell = self._scorer.advance_one(self._row, event)
-        score -= self._zero
+        self._raw, self.cell = self._scorer.advance_one(self._row, event, self._raw, self.cell)
+        score = self._raw - self._zero
         share = (score - self.score) * self._scale
         self.score = score
         self.given += share

@@ -19,6 +19,7 @@ __all__ = ["FeatureEvents", "StateEvents"]
 
 _MAX_STATES = 8000
 _MAX_DENSE = 2**24
+_LOW_PREFERENCE = -0.5
 
 
 def _shapes(episodes: Sequence[Episode], keys: Sequence[str] | None) -> dict[str, list[int]]:
@@ -43,7 +44,8 @@ def _flat(tree: Tree, keys: Sequence[str] | None, n: int) -> np.ndarray:
 class StateEvents(EventEncoder):
     """Discrete states, clustered by their successor representation; an event is a cluster entered.
 
-    Only states that demonstrations visit are clustered. A state that they did not visit is no
+    Only states that demonstrations visit are clustered; if there are no more than `max_events`,
+    each is an event. A state that they did not visit is no
     event and does not end the stay in a cluster.
 
     Args:
@@ -54,7 +56,9 @@ class StateEvents(EventEncoder):
         sweeps: How often each transition is used for it.
         damping: Damping of affinity propagation.
         max_iter: Its most iterations.
-        preference: Its preference; a value below all similarities gives few clusters.
+        preference: Its preference, a similarity; the lower, the fewer clusters. None for −0.5,
+            which is below all similarities and settles quickly, and where that gives less than
+            half of `max_events`, the median similarity.
 
     Example:
         >>> demos = [Episode([0, 1, 2, 3], [0, 0, 0], [0, 0, 1]) for _ in range(2)]
@@ -75,7 +79,7 @@ class StateEvents(EventEncoder):
         sweeps: int = 50,
         damping: float = 0.5,
         max_iter: int = 1000,
-        preference: float | None = -0.5,
+        preference: float | None = None,
     ) -> None:
         self.max_events = max_events
         self.keys = None if keys is None else list(keys)
@@ -114,16 +118,32 @@ class StateEvents(EventEncoder):
         in_order = np.concatenate(trajectories[: len(episodes)])
         visited = np.array(list(dict.fromkeys(in_order.tolist())))
         visits = np.bincount(in_order, minlength=len(states))[visited]
-        clustering = EventClustering(
-            self.max_events,
-            damping=self.damping,
-            max_iter=self.max_iter,
-            preference=self.preference,
-            affinity="precomputed",
-        ).fit(m[np.ix_(visited, visited)], visits=visits)
-        self._set(states[visited], clustering.labels_, visits, shapes)
+        labels = self._cluster(m[np.ix_(visited, visited)], visits)
+        self._set(states[visited], labels, visits, shapes)
         self.warn_if_many()
         return self
+
+    def _cluster(self, similarity: np.ndarray, visits: np.ndarray) -> np.ndarray:
+        if len(visits) <= self.max_events:
+            return np.arange(len(visits))
+
+        def run(preference: float | None) -> np.ndarray:
+            clustering = EventClustering(
+                self.max_events,
+                damping=self.damping,
+                max_iter=self.max_iter,
+                preference=preference,
+                affinity="precomputed",
+            )
+            return clustering.fit(similarity, visits=visits).labels_
+
+        if self.preference is not None:
+            return run(self.preference)
+        labels = run(_LOW_PREFERENCE)
+        if labels.max() + 1 < self.max_events / 2:
+            finer = run(None)
+            labels = finer if finer.max() > labels.max() else labels
+        return labels
 
     def _set(
         self,

@@ -1,0 +1,66 @@
+"""`make bench`: every speed claim of the project, measured in one run.
+
+    python benchmarks/run.py --json results/bench.json
+
+Ratios are measured side by side on the same machine; seconds alone mean little.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+import alignment
+import prefix
+import rivals
+import tyro
+import wrapper
+
+from align_rudder._files import write_whole
+
+
+@dataclass
+class Arguments:
+    """Run all benchmarks."""
+
+    quick: bool = False
+    """Leave out the rivals on the largest alignment (which take many minutes)."""
+    timeout: float = 600.0
+    """Seconds after which a rival is stopped."""
+    json: Path | None = Path("results/bench.json")
+    """File for the numbers."""
+
+
+def main(arguments: Arguments) -> None:
+    found = {"machine": {"cores": os.cpu_count(), "python": platform.python_version()}}
+    print("Prefix scores of a whole episode, beside realigning every prefix with Biopython")
+    found["prefix"] = p = prefix.measure()
+    print(
+        f"  {p['steps']} steps, {p['columns']} columns: {p['ours_s'] * 1e3:.3f} ms, Biopython "
+        f"{p['biopython_s']:.1f} s: {p['ratio']:,.0f} times faster\n"
+    )
+    print("What the wrappers add to a step, at 100 columns")
+    found["wrapper"] = w = wrapper.measure()
+    print(
+        f"  one environment {w['single_us']:.2f} µs; {w['envs']} environments "
+        f"{w['vector_us']:.3f} µs per environment-step\n"
+    )
+    print("Alignment beside scikit-bio and ClustalW")
+    engines = [e for e in alignment.ENGINES if e != "ClustalW" or rivals.clustalw_program()]
+    print(alignment.HEADER)
+    rows = []
+    for size in alignment.SIZES:
+        alone = arguments.quick and size == alignment.LARGEST
+        rows += alignment.compare(size, engines[:1] if alone else engines, arguments.timeout)
+    found["alignment"] = {"timeout": arguments.timeout, "results": [vars(r) for r in rows]}
+    if arguments.json:
+        text = json.dumps(found, indent=1) + "\n"
+        write_whole(arguments.json, lambda file: file.write(text.encode()))
+        print(f"\nsaved to {arguments.json}")
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Arguments))

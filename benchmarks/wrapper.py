@@ -1,0 +1,88 @@
+"""What the wrappers add to a step of the environment, at 100 columns."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+import align_rudder as ar
+
+__all__ = ["measure"]
+
+STATES, COLUMNS, ENVS = 400, 100, 1024
+
+
+class Line(gym.Env):
+    """Walks along a line of states for ever: the cheapest environment with events."""
+
+    observation_space = spaces.Discrete(STATES)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):  # noqa: D102
+        self.state = 0
+        return 0, {}
+
+    def step(self, action):  # noqa: D102
+        self.state = (self.state + 1) % STATES
+        return self.state, 0.0, False, False, {}
+
+
+class Lines(VectorEnv):
+    """Many of them."""
+
+    metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+    num_envs = ENVS
+    single_observation_space = spaces.Discrete(STATES)
+    single_action_space = spaces.Discrete(2)
+    observation_space = spaces.MultiDiscrete([STATES] * ENVS)
+    action_space = spaces.MultiDiscrete([2] * ENVS)
+
+    def reset(self, *, seed=None, options=None):  # noqa: D102
+        self.state = np.arange(ENVS) % STATES
+        return self.state, {}
+
+    def step(self, actions):  # noqa: D102
+        self.state = (self.state + 1) % STATES
+        nothing = np.zeros(ENVS)
+        return self.state, nothing, nothing > 0, nothing > 0, {}
+
+
+def _model() -> ar.AlignRudder:
+    """Return a model of exactly 100 columns over 15 events that are entered every few steps."""
+    path = np.arange(STATES)
+    demos = [ar.Episode(path, path[1:] * 0, [0.0] * (STATES - 2) + [1.0]) for _ in range(3)]
+    events = ar.StateEvents().fit(demos)
+    labels = np.arange(STATES) // (STATES // COLUMNS) * 7 % 15
+    events._set(path[:, None], labels, np.ones(STATES), {"": []})
+    model = ar.AlignRudder(events, strategies=1)
+    encoded = [events.encode(demo) for demo in demos]
+    model._fit(events, encoded, [1.0] * 3, [STATES] * 3)
+    assert model.profile_ is not None and len(model.profile_) == COLUMNS, model.profile_
+    return model
+
+
+def _per_step(env: Any, steps: int, action: Any) -> float:
+    env.reset(seed=0)
+    best = np.inf
+    for _ in range(7):
+        start = time.perf_counter()
+        for _ in range(steps):
+            env.step(action)
+        best = min(best, (time.perf_counter() - start) / steps)
+    return best
+
+
+def measure() -> dict[str, Any]:
+    """Return the overhead of a step, in microseconds, for one environment and for 1024."""
+    model = _model()
+    plain, wrapped = Line(), ar.RedistributeReward(Line(), model)
+    one = _per_step(wrapped, 20_000, 0) - _per_step(plain, 20_000, 0)
+    actions = np.zeros(ENVS, int)
+    many = _per_step(ar.vector.RedistributeReward(Lines(), model), 500, actions)
+    many = (many - _per_step(Lines(), 500, actions)) / ENVS
+    return {"columns": COLUMNS, "single_us": one * 1e6, "vector_us": many * 1e6, "envs": ENVS}
