@@ -154,7 +154,7 @@ def line(result: Result, timeout: float) -> str:
     """Return one line of the table."""
     start = f"{result.n_sequences:>4} × {result.n_events:<4}  {result.engine:<10}"
     if result.seconds is None:
-        return f"{start[1:]}  {f'> {timeout:.0f}':>9}"
+        return f"{start[1:]}  {f'> {timeout:g}':>9}"
     return (
         f"{start[1:]}  {result.seconds:>9.3f}  {result.times_native:>8.1f}  "
         f"{result.sum_of_pairs:>12.6g}  {result.share_of_native:>6.3f}  {result.columns:>7}  "

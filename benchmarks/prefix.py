@@ -34,5 +34,10 @@ def measure(steps: int = 2000, columns: int = 500, n_events: int = 20) -> dict[s
     rival = time.perf_counter() - start
     np.testing.assert_allclose(ours, theirs, atol=1e-6)
     mine = float(np.median(times))
-    return {"steps": steps, "columns": columns, "ours_s": mine, "biopython_s": rival,
-            "ratio": rival / mine}
+    return {
+        "steps": steps,
+        "columns": columns,
+        "ours_s": mine,
+        "biopython_s": rival,
+        "ratio": rival / mine,
+    }

@@ -23,11 +23,11 @@ class Line(gym.Env):
     observation_space = spaces.Discrete(STATES)
     action_space = spaces.Discrete(2)
 
-    def reset(self, *, seed=None, options=None):  # noqa: D102
+    def reset(self, *, seed=None, options=None):
         self.state = 0
         return 0, {}
 
-    def step(self, action):  # noqa: D102
+    def step(self, action):
         self.state = (self.state + 1) % STATES
         return self.state, 0.0, False, False, {}
 
@@ -42,11 +42,11 @@ class Lines(VectorEnv):
     observation_space = spaces.MultiDiscrete([STATES] * ENVS)
     action_space = spaces.MultiDiscrete([2] * ENVS)
 
-    def reset(self, *, seed=None, options=None):  # noqa: D102
+    def reset(self, *, seed=None, options=None):
         self.state = np.arange(ENVS) % STATES
         return self.state, {}
 
-    def step(self, actions):  # noqa: D102
+    def step(self, actions):
         self.state = (self.state + 1) % STATES
         nothing = np.zeros(ENVS)
         return self.state, nothing, nothing > 0, nothing > 0, {}
@@ -62,7 +62,8 @@ def _model() -> ar.AlignRudder:
     model = ar.AlignRudder(events, strategies=1)
     encoded = [events.encode(demo) for demo in demos]
     model._fit(events, encoded, [1.0] * 3, [STATES] * 3)
-    assert model.profile_ is not None and len(model.profile_) == COLUMNS, model.profile_
+    assert len(model.scorer_.bounds) == 2, model
+    assert model.scorer_.n_cells == COLUMNS + 1, model
     return model
 
 

@@ -171,6 +171,7 @@ def test_rewards_must_be_finite(value):
         ({"observations": 5}, r"single value \(5\); a sequence over time"),
         ({"actions": [None, 1, 2]}, "actions has elements of type NoneType; numbers or strings"),
         ({"observations": [{1}, {2}, {3}, {4}]}, "elements of type set"),
+        ({"observations": np.array([], object)}, "observations"),
         ({"observations": [{"a": 1}, {"b": 1}, {"a": 1}, {"a": 1}]}, "different keys.*'a'"),
         ({"observations": [{"a": 1}, 2, 3, 4]}, "different keys"),
         ({"observations": {"a": [[0], [1, 2], [3], [4]]}}, r"observations\['a'\] is ragged"),

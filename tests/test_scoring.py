@@ -87,13 +87,20 @@ def test_karlin_altschul_solves_its_equation(p, share):
     assert (np.outer(p, p) * np.exp(s)).sum() == pytest.approx(1.0)
 
 
-@given(_frequencies(), st.floats(0.001, 0.999))
-@examples
-def test_an_epsilon_that_makes_events_avoid_themselves_is_refused(p, share):
-    epsilon = share * p.min()
-    assume(not _log_odds_of_pairs(p, epsilon)[1])
+@pytest.mark.parametrize(
+    ("p", "epsilon"),
+    [
+        ([0.5, 0.5], 0.25),  # all scores are 0
+        ([0.5, 0.5], 0.3),  # a mismatch scores more than a match
+        ([0.9, 0.1], 0.095),  # the first event scores less than 0 with itself
+        ([0.3, 0.3, 0.4], 0.25),
+        ([1.0], 0.5),
+    ],
+)
+def test_an_epsilon_that_makes_events_avoid_themselves_is_refused(p, epsilon):
+    assert len(p) == 1 or not _log_odds_of_pairs(p, epsilon)[1]
     with pytest.raises(ValueError, match="ε"):
-        karlin_altschul(p, epsilon)
+        karlin_altschul(np.array(p), epsilon)
 
 
 @given(_frequencies(1))

@@ -322,6 +322,17 @@ def test_progress_fits_the_redistribution(sequence):
     assert (len(progress.done) > 0) <= (progress.score > 0)
 
 
+@pytest.mark.parametrize("sequence", ["K", "KD", "CK", "CKD", "SK", "DK", "KSD", "CSDK"])
+def test_what_is_done_and_where_the_episode_stands_are_of_one_alignment(sequence):
+    """Events out of order give ties: "C" alone is worth as much as "K" alone."""
+    model = AlignRudder(strategies=1).fit_events(RUNS)
+    progress = model.progress_of(model.encode_events(sequence))
+    goals = model.subgoals_
+    assert goals[progress.done[-1]].column == progress.column
+    behind = [i for i, goal in enumerate(goals) if goal.column > progress.column]
+    assert progress.next == (behind[0] if behind else None)
+
+
 def test_subgoal_table_is_the_first_subgoal_behind_each_cell(two):
     table = two.subgoal_table()
     assert len(table) == two.scorer_.n_cells == sum(len(s.profile) + 1 for s in two.strategies_)

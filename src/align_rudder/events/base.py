@@ -12,7 +12,14 @@ from align_rudder._warnings import warn
 from align_rudder.episodes import Episode, Tree, tree_index
 from align_rudder.redistribution import NO_EVENT
 
-__all__ = ["MAX_SENSIBLE_EVENTS", "Encoded", "EventEncoder", "leaf_names", "leaves"]
+__all__ = [
+    "MAX_SENSIBLE_EVENTS",
+    "Encoded",
+    "EventEncoder",
+    "leaf_names",
+    "leaves",
+    "shapes_of",
+]
 
 MAX_SENSIBLE_EVENTS = 20
 
@@ -95,6 +102,7 @@ class EventEncoder(ABC):
     def encode(self, episode: Episode) -> Encoded:
         """Return the events of a whole episode, just as one step at a time would give them."""
         self._symbols()
+        self._check_shapes(episode)
         infos = episode.infos if episode.infos is not None else [{}] * len(episode)
         raw = self.transition_events(
             tree_index(episode.observations, np.s_[:-1]),
@@ -107,6 +115,17 @@ class EventEncoder(ABC):
         if self.collapse_runs:
             raw = _collapse(start, raw)
         return Encoded(start, raw)
+
+    def _check_shapes(self, episode: Episode) -> None:
+        needed = self.observation_shapes()
+        if needed is None:
+            return
+        found = shapes_of(episode, getattr(self, "keys", None))
+        if found != needed:
+            raise ValueError(
+                f"the episode has observations of shapes {found}, the events were fitted on "
+                f"{needed}; give episodes of the same environment"
+            )
 
     def warn_if_many(self) -> None:
         """Warn where there are more events than alignments can tell from chance."""
@@ -159,6 +178,13 @@ def leaves(tree: Tree, keys: Sequence[str] | None = None) -> list[np.ndarray]:
     if isinstance(tree, tuple):
         return [leaf for part in tree for leaf in leaves(part)]
     return [np.asarray(tree)]
+
+
+def shapes_of(episode: Episode, keys: Sequence[str] | None = None) -> dict[str, list[int]]:
+    """Return the shape of each part of an observation of an episode."""
+    parts = leaves(episode.observations, keys)
+    names = leaf_names(episode.observations, keys)
+    return {name: list(part.shape[1:]) for name, part in zip(names, parts, strict=True)}
 
 
 def leaf_names(tree: Tree, keys: Sequence[str] | None = None, prefix: str = "") -> list[str]:

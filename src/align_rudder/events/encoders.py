@@ -113,6 +113,11 @@ def _symbol(value: Any) -> Hashable:
     """Return a hashable symbol for a number, a string or an array of numbers."""
     if isinstance(value, np.ndarray):
         return value.item() if value.ndim == 0 else tuple(value.ravel().tolist())
+    if isinstance(value, dict):
+        raise ValueError(
+            f"an observation or action is a dict of {sorted(value)}, not a symbol; use a function "
+            "as events, or DeltaEvents"
+        )
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 
 from align_rudder._files import decode_symbol, encode_symbol
 from align_rudder.episodes import Episode, Tree
-from align_rudder.events.base import EventEncoder, leaf_names, leaves
+from align_rudder.events.base import EventEncoder, leaves, shapes_of
 from align_rudder.events.clusters import EventClustering
 from align_rudder.events.successor import successor_features, successor_representation
 from align_rudder.redistribution import NO_EVENT
@@ -24,17 +24,13 @@ _LOW_PREFERENCE = -0.5
 
 def _shapes(episodes: Sequence[Episode], keys: Sequence[str] | None) -> dict[str, list[int]]:
     """Return the shape of each part of an observation, the same in all episodes."""
-    found: dict[str, list[int]] | None = None
+    found = shapes_of(episodes[0], keys)
     for i, episode in enumerate(episodes):
-        names = leaf_names(episode.observations, keys)
-        parts = leaves(episode.observations, keys)
-        shapes = {n: list(p.shape[1:]) for n, p in zip(names, parts, strict=True)}
-        if found is not None and shapes != found:
+        if (shapes := shapes_of(episode, keys)) != found:
             raise ValueError(
                 f"episode {i} has observations of shapes {shapes}, episode 0 of {found}"
             )
-        found = shapes
-    return found or {}
+    return found
 
 
 def _flat(tree: Tree, keys: Sequence[str] | None, n: int) -> np.ndarray:
