@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 GAP = -1
-_LETTERS = "ACDEFGHIKLMNPQRSTVWYBZX"  # the amino acids that ClustalW reads; it deletes J, O and U
+_LETTERS = "ACDEFGHIKLMNPQRSTVWYBZX"  # amino acids and wildcards; ClustalW deletes J
 
 
 def scikit_bio(sequences: Sequence[np.ndarray], matrix: np.ndarray) -> np.ndarray:
@@ -63,8 +63,8 @@ def clustalw_on_tree(
 def clustalw_full(sequences: Sequence[np.ndarray], matrix: np.ndarray) -> np.ndarray:
     """Align with ClustalW's own full run: its pairs, its tree, its sequence weights.
 
-    The options are the paper's, less `-CLUSTERING=UPGMA`, with which Debian's build crashes: the
-    tree is by neighbour joining.
+    The options are the paper's, less `-CLUSTERING=UPGMA`, with which Debian's build crashes (the
+    tree is by neighbour joining), and with FASTA in the order of the input as output.
     """
     program = clustalw_program()
     if program is None:

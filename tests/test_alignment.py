@@ -221,14 +221,14 @@ def test_refinement_can_raise_the_sum_of_pairs():
 
 
 @prop
-@given(problems(n=(2, 4)), problems(n=(1, 3)))
-def test_chain_and_table_agree_at_zero_gap_cost(problem, other):
+@given(problems(n=(2, 4)), problems(n=(1, 3)), st.sampled_from([1, 2, 3, 5, 64]))
+def test_chain_and_table_agree_at_zero_gap_cost(problem, other, tile):
     scores, first = problem
     k = len(scores)
     second = [np.minimum(s, k - 1) for s in other[1]]
     a, b = do_align(first, scores).matrix, do_align(second, scores).matrix
     columns_a, columns_b = kernels.columns_of(a, k), kernels.columns_of(b, k)
-    by_chain, chain_a, chain_b = kernels.chain(*columns_a, *columns_b, scores)
+    by_chain, chain_a, chain_b = kernels.chain(*columns_a, *columns_b, scores, tile)
     by_table, table_a, table_b = kernels.table(*columns_a, len(a), *columns_b, len(b), scores, 0.0)
     assert by_chain == by_table
     for match_a, match_b in [(chain_a, chain_b), (table_a, table_b)]:
@@ -247,10 +247,11 @@ def test_table_scores_what_its_matches_give_with_gap_costs(problem, other, gap):
     scores, first = problem
     second = [np.minimum(s, len(scores) - 1) for s in other[1]]
     a, b = (do_align(s, scores, gap=gap).matrix for s in (first, second))
-    joined = alignment._join(a, b, scores, gap)
+    crossed, joined = alignment._join(a, b, scores, gap)
     inside = naive_sum_of_pairs(a, scores, gap) + naive_sum_of_pairs(b, scores, gap)
     columns = [kernels.columns_of(m, len(scores)) for m in (a, b)]
     score, _, _ = kernels.table(*columns[0], len(a), *columns[1], len(b), scores, gap)
+    assert crossed == score
     assert naive_sum_of_pairs(joined, scores, gap) == inside + score
 
 
@@ -451,33 +452,42 @@ def _must_not_run(*args):
 
 def test_gap_costs_refuse_a_table_above_the_limit_before_it_is_made(monkeypatch):
     monkeypatch.setattr(kernels, "table", _must_not_run)
-    monkeypatch.setattr(alignment, "_MAX_TABLE", 30 * 31 - 1)
+    needed = 30 * 31 + 30 * 30 * 8  # cells, and 30 symbols against 30 columns
+    monkeypatch.setattr(alignment, "_MAX_BYTES", needed - 1)
     sequences = [list(range(29)), list(range(30))]
-    with pytest.raises(MemoryError, match=r"aligning 29 with 30 columns at gap.*use gap=0"):
+    with pytest.raises(MemoryError, match=r"aligning 29 with 30 columns.*gap cost 0.5.*use gap=0"):
         align(sequences, gap=0.5)
-    monkeypatch.setattr(alignment, "_MAX_TABLE", 30 * 31)
+    monkeypatch.setattr(alignment, "_MAX_BYTES", needed)
     with pytest.raises(AssertionError, match="the table was filled"):
         align(sequences, gap=0.5)
 
 
 def test_zero_gap_cost_needs_no_table(monkeypatch):
     monkeypatch.setattr(kernels, "table", _must_not_run)
-    monkeypatch.setattr(alignment, "_MAX_TABLE", 0)
     assert align(["ABCD", "ABD", "XACD"]).score == pytest.approx(33)
+
+
+def test_with_little_memory_the_alignment_is_as_good(monkeypatch):
+    rng = np.random.default_rng(0)
+    sequences = [rng.integers(0, 3, 300) for _ in range(4)]
+    scores = 4 * np.eye(3) - 1
+    expected = do_align(sequences, scores).score
+    monkeypatch.setattr(alignment, "_MAX_BYTES", 3 * 8 * 1200)
+    assert do_align(sequences, scores).score == expected
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads /proc")
 def test_zero_gap_cost_takes_far_less_memory_than_a_table():
-    """A table of one byte a cell for two sequences of 30 000 events would be 900 MB."""
+    """A table of one byte a cell for two sequences of 24 000 events would be 576 MB."""
     import resource
 
     rng = np.random.default_rng(0)
-    sequences = [rng.integers(0, 1000, 30_000) for _ in range(2)]
-    scores = 2.0 * np.eye(1000) - 1
+    sequences = [rng.integers(0, 20, 24_000) for _ in range(2)]
+    scores = 2.0 * np.eye(20) - 1
     do_align([s[:50] for s in sequences], scores)  # compiles
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     limits = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (used + 300 * 2**20, limits[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (used + 288 * 2**20, limits[1]))
     try:
         result = do_align(sequences, scores)
     finally:

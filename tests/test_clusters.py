@@ -195,6 +195,10 @@ def test_the_same_input_gives_the_same_clusters():
     a, b = EventClustering(5).fit(points), EventClustering(5).fit(points)
     np.testing.assert_array_equal(a.labels_, b.labels_)
     np.testing.assert_array_equal(a.centers_, b.centers_)
+    # On a grid everything is tied, and chance would decide.
+    grid = np.array([(x, y) for x in range(6) for y in range(6)])
+    a_grid, b_grid = (EventClustering(9, preference=-1.0).fit(grid).labels_ for _ in range(2))
+    np.testing.assert_array_equal(a_grid, b_grid)
     refitted = clone(a).fit(_blobs(0)[0]).fit(points)
     np.testing.assert_array_equal(refitted.labels_, a.labels_)
 

@@ -16,7 +16,9 @@ examples = settings(deadline=None, max_examples=60, derandomize=True)
 
 def _episode(steps=3, **changes):
     fields = {
-        "observations": np.arange(steps + 1), "actions": np.arange(steps), "rewards": np.ones(steps)
+        "observations": np.arange(steps + 1),
+        "actions": np.arange(steps),
+        "rewards": np.ones(steps),
     }
     return Episode(**(fields | changes))
 
@@ -62,8 +64,11 @@ def _array(length, dtype, shape, seed):
 
 def _arrays(length):
     return st.builds(
-        _array, st.just(length), st.sampled_from(["i8", "u1", "f8", "f4", "?", "<U3", "S3"]),
-        st.lists(st.integers(0, 3), max_size=2), st.integers(0, 99),
+        _array,
+        st.just(length),
+        st.sampled_from(["i8", "u1", "f8", "f4", "?", "<U3", "S3"]),
+        st.lists(st.integers(0, 3), max_size=2),
+        st.integers(0, 99),
     )
 
 
@@ -101,7 +106,9 @@ def _files(draw):
                 tree_index(observations, np.s_[at + i : at + i + length + 1]),
                 tree_index(actions, np.s_[at : at + length]),
                 rewards[at : at + length],
-                draw(st.booleans()), draw(st.booleans()), infos,
+                draw(st.booleans()),
+                draw(st.booleans()),
+                infos,
             )
         )
         at += length
@@ -133,7 +140,8 @@ def test_rewards_are_a_copy_that_cannot_be_written():
 @examples
 def test_lengths_must_be_those_of_the_rewards(steps, n_observations, n_actions):
     fields = {
-        "observations": np.zeros((n_observations, 2)), "actions": np.zeros(n_actions),
+        "observations": np.zeros((n_observations, 2)),
+        "actions": np.zeros(n_actions),
         "rewards": np.zeros(steps),
     }
     if n_observations != steps + 1:
@@ -261,7 +269,8 @@ def test_slice_holds_the_same_steps(episodes, data):
     part = episode.slice(start, stop)
     last = stop == len(episode)
     assert (part.terminated, part.truncated) == (
-        episode.terminated and last, episode.truncated and last
+        episode.terminated and last,
+        episode.truncated and last,
     )
     assert part.ret == episode.rewards[start:stop].sum()
     for i, t in enumerate(range(start, stop)):
@@ -275,6 +284,15 @@ def test_slice_holds_the_same_steps(episodes, data):
             tree_index(episode.actions, np.s_[t : t + 1]),
         )
         assert episode.infos is None or part.infos[i] == episode.infos[t]
+
+
+def test_slice_by_hand():
+    infos = [{"t": t} for t in range(5)]
+    part = _episode(5, rewards=[1, 2, 4, 8, 16], infos=infos).slice(1, 4)
+    _assert_same(
+        part,
+        Episode([1, 2, 3, 4], [1, 2, 3], [2, 4, 8], False, False, [{"t": 1}, {"t": 2}, {"t": 3}]),
+    )
 
 
 @pytest.mark.parametrize(("start", "stop"), [(-1, 2), (2, 2), (2, 1), (0, 4), (3, 4)])
@@ -397,7 +415,10 @@ def test_infos_that_json_cannot_hold_are_refused(tmp_path, info):
 def test_a_file_of_plain_arrays_is_read(tmp_path):
     path = tmp_path / "own.npz"
     np.savez(
-        path, observations=np.arange(7) * 10, actions=np.arange(5), rewards=[0, 0, 1, 0, 2],
+        path,
+        observations=np.arange(7) * 10,
+        actions=np.arange(5),
+        rewards=[0, 0, 1, 0, 2],
         lengths=[3, 2],
     )
     first, second = load_episodes(path)
@@ -409,8 +430,13 @@ def test_a_file_of_plain_arrays_may_hold_a_dict_and_ends(tmp_path):
     path = tmp_path / "own.npz"
     arrays = {"observations/log": np.arange(7), "observations/at": np.zeros((7, 2))}
     np.savez(
-        path, **arrays, actions=np.arange(5), rewards=np.zeros(5), lengths=[3, 2],
-        terminated=[False, True], truncated=[True, False],
+        path,
+        **arrays,
+        actions=np.arange(5),
+        rewards=np.zeros(5),
+        lengths=[3, 2],
+        terminated=[False, True],
+        truncated=[True, False],
     )
     first, second = load_episodes(path)
     assert [(e.terminated, e.truncated) for e in (first, second)] == [(False, True), (True, False)]
@@ -438,7 +464,9 @@ def test_a_file_of_plain_arrays_may_hold_a_dict_and_ends(tmp_path):
 )
 def test_a_wrong_file_of_plain_arrays_is_explained(tmp_path, changes, message):
     arrays = {
-        "observations": np.arange(7), "actions": np.zeros(5), "rewards": np.zeros(5),
+        "observations": np.arange(7),
+        "actions": np.zeros(5),
+        "rewards": np.zeros(5),
         "lengths": [3, 2],
     }
     arrays = {k: v for k, v in (arrays | changes).items() if v is not None}
@@ -519,7 +547,9 @@ def test_a_single_array_is_refused(tmp_path):
 def test_a_member_that_is_no_array_is_refused(tmp_path, member):
     path = tmp_path / "x.npz"
     np.savez(
-        path, observations=np.arange(4), actions=np.arange(3),
+        path,
+        observations=np.arange(4),
+        actions=np.arange(3),
         **{k: v for k, v in {"rewards": [0, 0, 1], "lengths": [3]}.items() if k != member},
     )
     with zipfile.ZipFile(path, "a") as archive:

@@ -51,8 +51,11 @@ def _streamed(encoder, episode, plain=False):
     events = []
     for t in range(len(episode)):
         event = encoder.transition_event(
-            view(tree_index(episode.observations, t)), view(tree_index(episode.actions, t)),
-            float(episode.rewards[t]), view(tree_index(episode.observations, t + 1)), infos[t],
+            view(tree_index(episode.observations, t)),
+            view(tree_index(episode.actions, t)),
+            float(episode.rewards[t]),
+            view(tree_index(episode.observations, t + 1)),
+            infos[t],
         )
         assert isinstance(event, int)
         if encoder.collapse_runs and event != NO_EVENT:
@@ -167,8 +170,9 @@ def test_episodes_have_observations_of_the_same_shape(encoder):
         encoder.fit([_episode(np.zeros((3, 2), int)), _episode(np.zeros((3, 3), int))])
 
 
-@pytest.mark.parametrize("encoder", [StateEvents(keys=["b"]), FeatureEvents(keys=["b"]),
-                                     DeltaEvents(keys=["b"])])
+@pytest.mark.parametrize(
+    "encoder", [StateEvents(keys=["b"]), FeatureEvents(keys=["b"]), DeltaEvents(keys=["b"])]
+)
 def test_a_key_that_is_not_there_is_named(encoder):
     with pytest.raises(ValueError, match=r"no \['b'\]; it has \['a', 'c'\]"):
         encoder.fit([_episode({"a": np.arange(3), "c": np.arange(3)})])
@@ -277,8 +281,10 @@ def test_states_may_be_large_unsigned_numbers():
 
 
 def test_only_the_named_entries_make_up_a_state():
-    demos = [_episode({"at": w, "noise": np.random.default_rng(i).normal(size=len(w))})
-             for i, w in enumerate(_walks(0))]
+    demos = [
+        _episode({"at": w, "noise": np.random.default_rng(i).normal(size=len(w))})
+        for i, w in enumerate(_walks(0))
+    ]
     named = StateEvents(max_events=6, keys=["at"]).fit(demos)
     plain = StateEvents(max_events=6).fit([_episode(w) for w in _walks(0)])
     for walk in _walks(1):
@@ -324,6 +330,18 @@ def test_unvisited_states_are_no_event_and_do_not_end_a_run():
     assert whole.start == a
     assert whole.events.tolist() == [-1, -1, -1, b, -1, -1, -1, a]
     assert encoder.encode(_episode([77, 0, 0])).events.tolist() == [a, -1]
+
+
+@pytest.mark.parametrize("form", ["int", "negative", "vector", "string", "far apart"])
+def test_states_between_and_beyond_the_visited_ones_are_no_event(form):
+    make = _FORMS[form]
+    visited = np.array([3, 8, 14, 25])
+    encoder = StateEvents(preference=1e6).fit([_episode(make(visited))] * 2)
+    everywhere = np.arange(-12, 40)
+    events = encoder.start_events(make(everywhere))
+    assert everywhere[events != NO_EVENT].tolist() == visited.tolist()
+    assert events[events != NO_EVENT].tolist() == [0, 1, 2, 3]
+    assert [encoder.start_event(x) for x in make(everywhere)] == events.tolist()
 
 
 def test_states_of_random_episodes_are_learned_from_but_no_events():
@@ -389,7 +407,11 @@ def test_too_many_states_are_refused():
 # DeltaEvents
 
 _RECIPES = [
-    {"log": 1}, {"log": -1, "plank": 4}, {"plank": -2, "stick": 4}, {"table": 1}, {"stick": -1},
+    {"log": 1},
+    {"log": -1, "plank": 4},
+    {"plank": -2, "stick": 4},
+    {"table": 1},
+    {"stick": -1},
 ]
 _ITEMS = ["log", "plank", "stick", "table"]
 
@@ -449,6 +471,16 @@ def test_a_very_frequent_change_is_no_event():
     assert kept.n_events == 2
 
 
+def test_a_very_frequent_change_takes_no_place_of_an_event():
+    change = np.zeros((31, 2))
+    change[1:, 0] = 1
+    change[[5, 11, 17], 1] = 1
+    change[[8, 23], 1] = 3
+    clock, log = change.cumsum(axis=0).T
+    encoder = DeltaEvents(max_events=2).fit([_episode({"clock": clock, "log": log})])
+    assert encoder.symbols_ == ["log+1 clock+1", "log+3 clock+1"]
+
+
 @pytest.mark.parametrize("item", _ITEMS)
 @pytest.mark.parametrize("factor", [1000, 1024, 1e-3])
 def test_the_unit_of_a_part_does_not_matter(item, factor):
@@ -459,6 +491,25 @@ def test_the_unit_of_a_part_does_not_matter(item, factor):
         b = DeltaEvents(max_events).fit([e for e, _ in scaled[:2]])
         for (one, _), (other, _) in zip(plain, scaled, strict=True):
             np.testing.assert_array_equal(a.encode(one).events, b.encode(other).events)
+
+
+def test_parts_have_as_many_components_and_the_same_variance():
+    rng = np.random.default_rng(0)
+    tree = {
+        "large": rng.normal(size=(80, 6)) * [9, 5, 3, 1, 1, 1],
+        "one": rng.normal(size=80),
+        "small": 1e-3 * rng.normal(size=(80, 2)),
+    }
+    projection = DeltaEvents(4).fit([_episode(tree)]).state()[1]["projection"]
+    deltas = np.diff(np.column_stack([tree["large"], tree["one"], tree["small"]]), axis=0)
+    blocks = [deltas[:, part] @ projection[part] for part in (slice(6), slice(6, 7), slice(7, 9))]
+    assert [np.linalg.matrix_rank(block) for block in blocks] == [2, 1, 2]
+    for block in blocks:
+        assert (block**2).sum(axis=1).mean() == pytest.approx(1.0)
+    # The two components of the large part are those that hold most of it.
+    kept = np.linalg.svd(deltas[:, :6] @ np.linalg.qr(projection[:6])[0], compute_uv=False)
+    best = np.linalg.svd(deltas[:, :6], compute_uv=False)
+    np.testing.assert_allclose(kept[:2], best[:2])
 
 
 def test_a_large_part_does_not_drown_a_small_one():
@@ -731,6 +782,7 @@ def test_a_vector_that_never_changes_is_one_region():
 
 
 # SymbolEvents
+
 
 def _sequences_of(symbols):
     return st.lists(st.lists(symbols, max_size=6), min_size=1, max_size=4)

@@ -147,7 +147,8 @@ _ATOMS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary()
 )
 _SYMBOLS = st.recursive(
-    _ATOMS, lambda part: st.lists(part, max_size=3).map(tuple) | st.frozensets(part, max_size=3),
+    _ATOMS,
+    lambda part: st.lists(part, max_size=3).map(tuple) | st.frozensets(part, max_size=3),
     max_leaves=6,
 )
 
@@ -323,8 +324,11 @@ def _read_back(text, n, length):
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     widths = [-(-w // cell) * cell for w in widths]
     cells = [
-        [row[k].ljust(widths[k])[i : i + cell].strip() for k in range(len(row))
-         for i in range(0, widths[k], cell)]
+        [
+            row[k].ljust(widths[k])[i : i + cell].strip()
+            for k in range(len(row))
+            for i in range(0, widths[k], cell)
+        ]
         for row in rows
     ]
     stars = {

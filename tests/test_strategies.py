@@ -88,6 +88,21 @@ def test_three_planted_strategies_are_separated(seed):
     assert as_sets(find(sequences, n_strategies=3)) == truth(labels)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_strategies_with_a_common_beginning_are_separated(seed):
+    """They agree beyond chance, but far less than each within itself."""
+    branch = [*range(5), *range(10, 15)]
+    sequences, labels = planted(seed, 0.05, (range(10), 6), (branch, 5))
+    assert as_sets(find(sequences)) == truth(labels)
+
+
+@pytest.mark.parametrize("number", [None, 2])
+def test_the_largest_strategy_comes_first(number):
+    small, large = np.arange(6), np.arange(5, -1, -1)
+    groups = find([small, small, large, large, large], n_strategies=number)
+    assert [g.tolist() for g in groups] == [[2, 3, 4], [0, 1]]
+
+
 @pytest.mark.parametrize("gap", [0.25, 1.0])
 def test_strategies_are_separated_with_gap_costs(gap):
     sequences, labels = planted(0, 0.1, (FORWARD, 6), (BACKWARD, 5))

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 GAP = -1
-_MAX_TABLE = 2**32  # cells, one byte each: the 4 GB that an alignment with gap costs may take
+_MAX_BYTES = 2**32  # what aligning two groups may take; a table with gap costs is refused above
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,9 +164,8 @@ def pairwise_scores(
     )
     out = np.zeros((n, n))
     for j in tqdm(range(n), desc="pairs", disable=not progress, leave=False):
-        pairs = np.column_stack([np.arange(j), np.full(j, j)]).astype(np.int64)
-        out[:j, j] = out[j, :j] = kernels.pair_scores(flat, offsets, pairs, scores, gap)
-    np.fill_diagonal(out, [scores[s, s].sum() for s in sequences])
+        pairs = np.column_stack([np.arange(j + 1), np.full(j + 1, j)]).astype(np.int64)
+        out[: j + 1, j] = out[j, : j + 1] = kernels.pair_scores(flat, offsets, pairs, scores, gap)
     return out
 
 
@@ -180,22 +179,26 @@ def guide_tree(pair_scores: np.ndarray) -> np.ndarray:
     return linkage(squareform(distance, checks=False), method="average")
 
 
-def _join(a: np.ndarray, b: np.ndarray, scores: np.ndarray, gap: float) -> np.ndarray:
-    """Align two groups, each an alignment matrix, with each other."""
+def _join(a: np.ndarray, b: np.ndarray, scores: np.ndarray, gap: float) -> tuple[float, np.ndarray]:
+    """Align two groups, each an alignment matrix; return the score between them and both as one."""
     columns_a = kernels.columns_of(a, len(scores))
     columns_b = kernels.columns_of(b, len(scores))
+    cells = (a.shape[1] + 1) * (b.shape[1] + 1)
+    needed = len(scores) * b.shape[1] * 8 + (cells if gap else 0)
+    if needed > _MAX_BYTES:
+        raise MemoryError(
+            f"aligning {a.shape[1]} with {b.shape[1]} columns of {len(scores)} symbols at gap cost "
+            f"{gap:g} needs {needed / 2**30:.3g} GB, allowed are {_MAX_BYTES / 2**30:.3g}; use "
+            "gap=0, fewer or shorter sequences (top_n), or fewer kinds of event"
+        )
     if gap == 0.0:
-        _, match_a, match_b = kernels.chain(*columns_a, *columns_b, scores)
+        tile = 64
+        while 16 * cells / tile > _MAX_BYTES / 4:
+            tile *= 2
+        score, match_a, match_b = kernels.chain(*columns_a, *columns_b, scores, tile)
     else:
-        cells = (a.shape[1] + 1) * (b.shape[1] + 1)
-        if cells > _MAX_TABLE:
-            raise MemoryError(
-                f"aligning {a.shape[1]} with {b.shape[1]} columns at gap cost {gap} needs a table "
-                f"of {cells / 2**30:.0f} GB, allowed are {_MAX_TABLE / 2**30:.0f}; use gap=0, "
-                "fewer or shorter sequences (top_n), or events that occur less often"
-            )
-        _, match_a, match_b = kernels.table(*columns_a, len(a), *columns_b, len(b), scores, gap)
-    return _interleave(a, b, match_a, match_b)
+        score, match_a, match_b = kernels.table(*columns_a, len(a), *columns_b, len(b), scores, gap)
+    return score, _interleave(a, b, match_a, match_b)
 
 
 def _interleave(
@@ -235,7 +238,7 @@ def _progressive(
         tqdm(tree[:, :2].astype(int), desc="progressive", disable=not progress, leave=False)
     ):
         (a, rows_a), (b, rows_b) = groups.pop(left), groups.pop(right)
-        groups[n + k] = (_join(a, b, scores, gap), rows_a + rows_b)
+        groups[n + k] = (_join(a, b, scores, gap)[1], rows_a + rows_b)
     ((matrix, rows),) = groups.values()
     return matrix[np.argsort(rows)]
 
@@ -251,8 +254,7 @@ def _refine(
             rest = np.delete(matrix, k, axis=0)
             rest = rest[:, (rest != GAP).any(axis=0)]
             sequence = matrix[k][matrix[k] != GAP][None, :]
-            joined = _join(rest, sequence, scores, gap)
-            new = kernels.cross_score(joined, n - 1, scores, gap)
+            new, joined = _join(rest, sequence, scores, gap)
             if new > kernels.cross_score(matrix, k, scores, gap):
                 matrix = np.insert(joined[:-1], k, joined[-1], axis=0)
                 changed = True

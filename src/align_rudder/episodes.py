@@ -35,6 +35,8 @@ def _holds_arrays(values: Any) -> bool:
 def _stack(values: Any, name: str) -> Tree:
     """Turn arrays, or a list of observations (dicts and tuples included), into a tree of arrays."""
     if isinstance(values, Mapping):
+        if not values or len({str(key) for key in values}) < len(values):
+            raise ValueError(f"{name} is a dict of {list(values)}; names are needed, all different")
         return {str(key): _stack(value, f"{name}[{key!r}]") for key, value in values.items()}
     if isinstance(values, tuple) and _holds_arrays(values):
         return tuple(_stack(value, f"{name}[{i}]") for i, value in enumerate(values))
@@ -55,9 +57,13 @@ def _stack(values: Any, name: str) -> Tree:
         ) from error
     if array.dtype.hasobject:
         raise ValueError(
-            f"{name} has elements of type {type(array.flat[0]).__name__}; "
+            f"{name} has elements of type {type(next(array.flat, None)).__name__}; "
             "numbers or strings are needed (for sequences of arbitrary symbols use fit_events)"
         )
+    if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
+        kinds = {type(x).__name__ for x in np.asarray(values, dtype=object).ravel()}
+        if len(kinds - {"str", "str_"}) > 0:
+            raise ValueError(f"{name} mixes {sorted(kinds)}; use numbers or strings, not both")
     if array.ndim == 0:
         raise ValueError(f"{name} is a single value ({array}); a sequence over time is needed")
     return array
@@ -138,6 +144,9 @@ class Episode:
         _check_length(actions, steps, "actions", f"one action for each of the {steps} rewards")
         infos = self.infos
         if infos is not None:
+            infos = list(infos)
+            if any(not isinstance(info, Mapping) for info in infos):
+                raise ValueError("infos must be dicts, one for each step")
             infos = [dict(info) for info in infos]
             if len(infos) != steps:
                 raise ValueError(f"infos has length {len(infos)}, needed are {steps}: one a step")
@@ -197,6 +206,12 @@ def select_top(returns: Sequence[float], lengths: Sequence[int], top_n: int | No
 
 def _flatten(tree: Tree, name: str) -> dict[str, np.ndarray]:
     if isinstance(tree, dict):
+        for key in tree:
+            if "/" in key or key.startswith("(") or not key:
+                raise ValueError(
+                    f"the key {key!r} of {name} cannot be stored: a key must not be empty, hold a "
+                    "slash or begin with a bracket; rename it"
+                )
         items = tree.items()
     elif isinstance(tree, tuple):
         items = ((f"({i})", part) for i, part in enumerate(tree))
@@ -230,7 +245,9 @@ def save_episodes(path: str | os.PathLike[str], episodes: Sequence[Episode]) -> 
     ]
     for i, parts in enumerate(flat):
         if parts.keys() != flat[0].keys() or any(
-            parts[k].shape[1:] != flat[0][k].shape[1:] for k in parts
+            parts[k].shape[1:] != flat[0][k].shape[1:]
+            or parts[k].dtype.kind != flat[0][k].dtype.kind
+            for k in parts
         ):
             raise ValueError(
                 f"episode {i} has other observations or actions than episode 0; one file holds "
@@ -242,7 +259,10 @@ def save_episodes(path: str | os.PathLike[str], episodes: Sequence[Episode]) -> 
     arrays["terminated"] = np.array([e.terminated for e in episodes])
     arrays["truncated"] = np.array([e.truncated for e in episodes])
     if any(e.infos is not None for e in episodes):
-        text = json.dumps([e.infos for e in episodes], default=_jsonable)
+        try:
+            text = json.dumps([e.infos for e in episodes], default=_jsonable)
+        except TypeError as error:
+            raise ValueError(f"infos cannot be stored as JSON: {error}") from error
         arrays["infos"] = np.frombuffer(text.encode(), dtype=np.uint8)
     save_npz(path, _KIND, _VERSION, {}, arrays)
 
@@ -265,7 +285,9 @@ def load_episodes(path: str | os.PathLike[str]) -> list[Episode]:
                 f"{path} has no {name!r}; a file of episodes holds observations, actions, rewards "
                 f"and lengths (steps of each episode), this one {sorted(arrays)}"
             )
-    lengths = np.atleast_1d(arrays["lengths"]).astype(int)
+    lengths = np.atleast_1d(arrays["lengths"])
+    if lengths.dtype.kind not in "iu" or lengths.ndim != 1:
+        raise ValueError(f"{path}: lengths must be whole numbers, one for each episode")
     n, steps = len(lengths), int(lengths.sum())
     if (lengths <= 0).any():
         raise ValueError(f"{path}: every entry of lengths must be positive, got {lengths.min()}")
@@ -274,8 +296,14 @@ def load_episodes(path: str | os.PathLike[str]) -> list[Episode]:
     _check_length(arrays["rewards"], steps, f"{path}: rewards", hint)
     _check_length(actions, steps, f"{path}: actions", hint)
     _check_length(observations, steps + n, f"{path}: observations", hint)
-    terminated = np.broadcast_to(arrays.get("terminated", True), n)
-    truncated = np.broadcast_to(arrays.get("truncated", False), n)
+    flags = {}
+    for name, default in (("terminated", True), ("truncated", False)):
+        given = arrays.get(name, np.array(default))
+        if given.shape not in ((), (n,)):
+            raise ValueError(
+                f"{path}: {name} has shape {given.shape}; one for each of {n} episodes"
+            )
+        flags[name] = np.broadcast_to(given, n)
     infos = json.loads(arrays["infos"].tobytes().decode()) if "infos" in arrays else [None] * n
     ends = np.cumsum(lengths)
     return [
@@ -283,8 +311,8 @@ def load_episodes(path: str | os.PathLike[str]) -> list[Episode]:
             tree_index(observations, np.s_[end - length + i : end + i + 1]),
             tree_index(actions, np.s_[end - length : end]),
             arrays["rewards"][end - length : end],
-            terminated=bool(terminated[i]),
-            truncated=bool(truncated[i]),
+            terminated=bool(flags["terminated"][i]),
+            truncated=bool(flags["truncated"][i]),
             infos=infos[i],
         )
         for i, (length, end) in enumerate(zip(lengths, ends, strict=True))

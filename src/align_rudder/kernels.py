@@ -1,8 +1,9 @@
 """Compiled alignment kernels.
 
-At zero gap cost an alignment is a chain of matches with positive score, so only those are visited
-(`chain`); with a gap cost the whole table is filled (`table`). Both are exact. The
-scores lie on a binary grid (`scoring.quantise`), so sums are exact and ties are repeatable.
+At zero gap cost an alignment is a chain of matches, and a row of the table is a running maximum
+over the row before (`chain`, `pair_scores`); with a gap cost the whole table is filled (`table`).
+Both are exact. The scores lie on a binary grid (`scoring.quantise`), so sums are exact and ties are
+repeatable.
 
 A group of aligned sequences is given by its columns in compressed form: `ptr`, and for each entry
 an event and how often it stands in that column.
@@ -67,6 +68,8 @@ def cross_score(matrix, row, scores, gap):
     total = 0.0
     for j in range(length):
         e = matrix[row, j]
+        if e < 0 and gap == 0.0:
+            continue
         for i in range(n):
             if i == row:
                 continue
@@ -79,108 +82,101 @@ def cross_score(matrix, row, scores, gap):
 
 
 @njit(cache=True)
-def _partners(ptr, events, scores):
-    """For each event, the columns (falling) that hold an event it scores positively with."""
+def _against(ptr, events, counts, scores):
+    """Return the score of each event against each column of a group (n_events, L)."""
     n, length = scores.shape[0], len(ptr) - 1
-    likes_ptr = np.zeros(n + 1, np.int64)
-    for f in range(n):
-        likes_ptr[f + 1] = likes_ptr[f] + (scores[:, f] > 0).sum()
-    likes = np.empty(likes_ptr[n], np.int32)
-    for f in range(n):
-        likes[likes_ptr[f] : likes_ptr[f + 1]] = np.flatnonzero(scores[:, f] > 0)
-    out_ptr = np.zeros(n + 1, np.int64)
-    out = np.empty(0, np.int32)
-    at = np.zeros(n, np.int64)
-    for filling in range(2):
-        mark = np.full(n, -1, np.int64)
-        for j in range(length - 1, -1, -1):
-            for x in range(ptr[j], ptr[j + 1]):
-                f = events[x]
-                for y in range(likes_ptr[f], likes_ptr[f + 1]):
-                    e = likes[y]
-                    if mark[e] == j:
-                        continue
-                    mark[e] = j
-                    if filling:
-                        out[at[e]] = j
-                        at[e] += 1
-                    else:
-                        out_ptr[e + 1] += 1
-        if not filling:
-            out_ptr = np.cumsum(out_ptr)
-            out = np.empty(out_ptr[n], np.int32)
-            at = out_ptr[:n].copy()
-    return out_ptr, out
+    out = np.zeros((n, length))
+    for e in range(n):
+        for j in range(length):
+            for y in range(ptr[j], ptr[j + 1]):
+                out[e, j] += scores[e, events[y]] * counts[y]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _advance(row, gain, times):
+    """Set row to cummax(max(row, shift(row) + times · gain)); row[0] is a boundary."""
+    before, running = row[0], row[0]
+    for j in range(len(gain)):
+        matched = before + times * gain[j]
+        before = row[j + 1]
+        running = max(running, max(before, matched))
+        row[j + 1] = running
 
 
 @njit(cache=True)
-def _candidates(a_ptr, a_events, i, part_ptr, part, mark, buffer):
-    """Write the columns of B that column i of A may match, falling; return how many."""
-    size = 0
-    for x in range(a_ptr[i], a_ptr[i + 1]):
-        e = a_events[x]
-        for y in range(part_ptr[e], part_ptr[e + 1]):
-            j = part[y]
-            if mark[j] != i:
-                mark[j] = i
-                buffer[size] = j
-                size += 1
-    if a_ptr[i + 1] - a_ptr[i] > 1:
-        buffer[:size].sort()
-        buffer[:size] = buffer[:size][::-1].copy()
-    return size
+def _gain_of(ptr, events, counts, i, against, mixed):
+    """Return the score of column i against each column of the other group, and a factor."""
+    first, last = ptr[i], ptr[i + 1]
+    if last - first == 1:
+        return against[events[first]], float(counts[first])
+    mixed[:] = 0.0
+    for x in range(first, last):
+        gain = against[events[x]]
+        for j in range(len(mixed)):
+            mixed[j] += counts[x] * gain[j]
+    return mixed, 1.0
 
 
 @njit(cache=True)
-def chain(a_ptr, a_events, a_counts, b_ptr, b_events, b_counts, scores):
+def _tile_moves(top, left, a_ptr, a_events, a_counts, first, against, moves):
+    """Fill the moves of one tile from its upper edge `top` (in place) and its left edge."""
+    for r in range(len(left)):
+        before = top[0]
+        top[0] = left[r]
+        for c in range(against.shape[1]):
+            gain = 0.0
+            for x in range(a_ptr[first + r], a_ptr[first + r + 1]):
+                gain += a_counts[x] * against[a_events[x], c]
+            matched, up = before + gain, top[c + 1]
+            before = up
+            if max(matched, top[c]) <= up:
+                moves[r, c] = _UP
+            elif matched >= top[c]:
+                moves[r, c], top[c + 1] = _DIAGONAL, matched
+            else:
+                moves[r, c], top[c + 1] = _LEFT, top[c]
+
+
+@njit(cache=True)
+def chain(a_ptr, a_events, a_counts, b_ptr, b_events, b_counts, scores, tile=64):
     """Return the best chain of matched columns at zero gap cost: (score, columns of A, of B).
 
-    `row[j]` is the best score with the columns of A so far and columns below j of B; it never
-    falls along j, so a new value is carried to the right only as far as it is larger.
+    Only every `tile`-th row and column of the table is kept; going back, the tiles that the path
+    crosses are filled again. Memory is 16 / tile bytes a cell.
     """
     n_a, n_b = len(a_ptr) - 1, len(b_ptr) - 1
-    part_ptr, part = _partners(b_ptr, b_events, scores)
-    row = np.zeros(n_b + 1)
-    node = np.full(n_b + 1, -1, np.int64)
-    mark = np.full(n_b, -1, np.int64)
-    buffer = np.empty(n_b, np.int32)
-    node_i, node_j = np.empty(1024, np.int32), np.empty(1024, np.int32)
-    node_before = np.empty(1024, np.int64)
-    size = 0
+    against = _against(b_ptr, b_events, b_counts, scores)
+    row, mixed = np.zeros(n_b + 1), np.empty(n_b)
+    rows = np.empty((n_a // tile + 1, n_b + 1))
+    edges = np.zeros((n_a + 1, n_b // tile + 1))
     for i in range(n_a):
-        for c in range(_candidates(a_ptr, a_events, i, part_ptr, part, mark, buffer)):
-            j = buffer[c]
-            score = 0.0
-            for x in range(a_ptr[i], a_ptr[i + 1]):
-                for y in range(b_ptr[j], b_ptr[j + 1]):
-                    score += scores[a_events[x], b_events[y]] * (a_counts[x] * b_counts[y])
-            if score <= 0:
-                continue
-            value = row[j] + score
-            if value <= row[j + 1]:
-                continue
-            if size == len(node_i):
-                node_i = np.concatenate((node_i, np.empty_like(node_i)))
-                node_j = np.concatenate((node_j, np.empty_like(node_j)))
-                node_before = np.concatenate((node_before, np.empty_like(node_before)))
-            node_i[size], node_j[size], node_before[size] = i, j, node[j]
-            k = j + 1
-            while k <= n_b and row[k] < value:
-                row[k] = value
-                node[k] = size
-                k += 1
-            size += 1
-    length = 0
-    at = node[n_b]
-    while at >= 0:
-        length += 1
-        at = node_before[at]
-    match_a, match_b = np.empty(length, np.int32), np.empty(length, np.int32)
-    at = node[n_b]
-    for k in range(length - 1, -1, -1):
-        match_a[k], match_b[k] = node_i[at], node_j[at]
-        at = node_before[at]
-    return row[n_b], match_a, match_b
+        if i % tile == 0:
+            rows[i // tile] = row
+        gain, times = _gain_of(a_ptr, a_events, a_counts, i, against, mixed)
+        _advance(row, gain, times)
+        for k in range(edges.shape[1]):
+            edges[i + 1, k] = row[k * tile]
+    size = min(n_a, n_b)
+    match_a, match_b = np.empty(size, np.int32), np.empty(size, np.int32)
+    moves = np.empty((tile, tile), np.uint8)
+    i, j = n_a, n_b
+    while i > 0 and j > 0:
+        up, left = (i - 1) // tile, (j - 1) // tile
+        i0, j0 = up * tile, left * tile
+        top = rows[up, j0 : j + 1].copy()
+        side = edges[i0 + 1 : i + 1, left]
+        _tile_moves(top, side, a_ptr, a_events, a_counts, i0, against[:, j0:j], moves)
+        while i > i0 and j > j0:
+            move = moves[i - 1 - i0, j - 1 - j0]
+            if move != _LEFT:
+                i -= 1
+            if move != _UP:
+                j -= 1
+            if move == _DIAGONAL:
+                size -= 1
+                match_a[size], match_b[size] = i, j
+    return row[n_b], match_a[size:].copy(), match_b[size:].copy()
 
 
 @njit(cache=True)
@@ -257,15 +253,8 @@ def table(a_ptr, a_events, a_counts, n_a, b_ptr, b_events, b_counts, n_b, scores
 def _chain_score(a, against_b, row):
     row[:] = 0.0
     for e in a:
-        gain = against_b[e]
-        before = 0.0
-        running = 0.0
-        for j in range(len(gain)):
-            matched = before + gain[j]
-            before = row[j]
-            running = max(running, max(before, matched))
-            row[j] = running
-    return row[-1] if len(row) else 0.0
+        _advance(row, against_b[e], 1.0)
+    return row[-1]
 
 
 @njit(cache=True, nogil=True)
@@ -298,7 +287,7 @@ def pair_scores(flat, offsets, pairs, scores, gap):
         if pairs[p, 1] != last:
             last = pairs[p, 1]
             b = flat[offsets[last] : offsets[last + 1]]
-            row = np.empty(len(b) + (gap != 0.0))
+            row = np.empty(len(b) + 1)
             if gap == 0.0:
                 against_b = scores[:, b]
         a = flat[offsets[pairs[p, 0]] : offsets[pairs[p, 0] + 1]]

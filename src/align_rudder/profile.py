@@ -60,7 +60,7 @@ class Profile:
         if background is None:
             background = counts.sum(axis=1) / max(counts.sum(), 1.0)
         background = np.asarray(background, float)
-        if background.shape != (n_events,) or (background < 0).any():
+        if background.shape != (n_events,) or not (background >= 0).all():
             raise ValueError(
                 f"background has shape {background.shape}; a frequency for each of the {n_events} "
                 "events is needed"

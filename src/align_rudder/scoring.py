@@ -86,7 +86,11 @@ def solve_lambda(p: np.ndarray, scores: np.ndarray) -> np.ndarray:
     positive = (scores > 0) & (p[:, None] > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         high = np.where(positive, -log_p / scores, np.inf).min(axis=0, initial=np.inf)
-    found = np.isfinite(high)
+    used = np.isfinite(scores) & (p[:, None] > 0)
+    terms = np.where(used, p[:, None] * np.where(used, scores, 0.0), 0.0)
+    falls = (p[:, None] * used).sum(axis=0) < 1 - 1e-12
+    falls |= terms.sum(axis=0) < -1e-12 * np.abs(terms).sum(axis=0)
+    found = np.isfinite(high) & (high > 0) & falls
     low, high = np.zeros(found.sum()), high[found]
     columns = scores[:, found]
     for _ in range(100):
@@ -95,7 +99,7 @@ def solve_lambda(p: np.ndarray, scores: np.ndarray) -> np.ndarray:
         high = np.where(above, middle, high)
         low = np.where(above, low, middle)
     out = np.full(scores.shape[1], np.nan)
-    out[found] = np.where(high > 1e-9, high, np.nan)
+    out[found] = high
     return out
 
 
@@ -110,6 +114,8 @@ def karlin_altschul(p: np.ndarray, epsilon: float = 0.0) -> np.ndarray:
     """
     p = _safe(p)
     n = len(p)
+    if n == 0:
+        return np.empty((0, 0))
     if not 0 <= epsilon < p.min():
         raise ValueError(
             f"ε = {epsilon} must be at least 0 and below the smallest frequency of an event "
@@ -121,18 +127,32 @@ def karlin_altschul(p: np.ndarray, epsilon: float = 0.0) -> np.ndarray:
         matrix = np.log(q_off / np.outer(p, p))
     else:
         matrix = np.full((n, n), -max(float(np.abs(diagonal).sum()), 1.0))
-    np.fill_diagonal(matrix, np.maximum(diagonal, 1e-3) if epsilon == 0 else diagonal)
+    if epsilon == 0:
+        diagonal = np.maximum(diagonal, 1e-3)  # an only event has p = 1 and would score 0
+    others = np.where(np.eye(n, dtype=bool), -np.inf, matrix).max(axis=1)
+    if (diagonal <= np.maximum(others, 0.0)).any():
+        raise ValueError(
+            f"with ε = {epsilon} an event scores no more with itself than with another one or with "
+            "a gap; use a smaller ε"
+        )
+    np.fill_diagonal(matrix, diagonal)
     return matrix
 
 
 def quantise(matrix: np.ndarray, terms: float) -> tuple[np.ndarray, float]:
-    """Round scores to a binary grid so fine that sums of `terms` of them are exact in float64.
+    """Round scores to a binary grid on which sums of `terms` of them are exact in float64.
+
+    The grid has 2³⁰ steps up to the largest score, fewer only if so many terms need it.
 
     Returns:
         The rounded matrix and the grid's step.
     """
-    bound = max(float(np.abs(matrix).max(initial=0.0)), 1.0) * max(terms, 1.0)
-    step = 2.0 ** max(-20, int(np.ceil(np.log2(bound))) - 52)
+    largest = float(np.abs(matrix).max(initial=0.0))
+    if largest == 0.0:
+        return matrix, 1.0
+    fine = np.floor(np.log2(largest)) - 30
+    exact = np.ceil(np.log2(largest) + np.log2(max(terms, 1.0))) - 52
+    step = 2.0 ** max(fine, exact)
     return np.round(matrix / step) * step, step
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster
 
 from align_rudder import kernels
 from align_rudder.alignment import Alignment, align_ids, guide_tree, pairwise_scores
@@ -106,14 +105,18 @@ def find_strategies(
         pairs reaches) or large (at least 0.5).
     """
     n = len(sequences)
+    below = [np.array([i]) for i in range(n)]
+    for left, right in tree[:, :2].astype(int):
+        below.append(np.sort(np.concatenate([below[left], below[right]])))
     if n_strategies is not None:
         if not 1 <= n_strategies <= n:
             raise ValueError(
                 f"{n_strategies} strategies asked for {n} demonstrations; use 1 to {n}"
             )
-        labels = fcluster(tree, n_strategies, criterion="maxclust")
-        groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-        return sorted(groups, key=lambda g: (-len(g), g[0]))
+        whole = set(range(n, 2 * n - n_strategies))  # all merges but the last ones
+        inside = {int(child) for node in whole for child in tree[node - n, :2]}
+        top = (whole | set(range(n))) - inside
+        return sorted((below[node] for node in top), key=lambda g: (-len(g), g[0]))
 
     def within(members: np.ndarray) -> float:
         i, j = np.triu_indices(len(members), 1)
@@ -122,9 +125,6 @@ def find_strategies(
 
     min_z = 1.0 + np.sqrt(2.0 * np.log(max(n * (n - 1) / 2, 1.0)))
     groups: list[np.ndarray] = []
-    below = [np.array([i]) for i in range(n)]
-    for left, right in tree[:, :2].astype(int):
-        below.append(np.sort(np.concatenate([below[left], below[right]])))
     stack = [len(below) - 1]
     while stack:
         node = stack.pop()

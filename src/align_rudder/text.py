@@ -67,6 +67,7 @@ def format_alignment(
 ) -> str:
     """Return an alignment as text: a row for each sequence, stars under conserved columns."""
     letters = letters_for(symbols)
+    _check_ids([matrix], len(symbols))
     cell = max((len(x) for x in letters), default=1)
     codes = np.array([*letters, "-" * cell])
     pad = cell + 1 if cell > 1 else 1
@@ -91,6 +92,16 @@ def format_alignment(
             lines.append((" " * indent + stars).rstrip())
     key = legend(symbols, letters, width)
     return "\n".join([*lines, key] if key else lines)
+
+
+def _check_ids(rows: Sequence[np.ndarray], n_symbols: int) -> None:
+    for row in rows:
+        row = np.asarray(row)
+        if row.size and (row.min() < -1 or row.max() >= n_symbols):
+            raise ValueError(
+                f"there are {n_symbols} symbols, so event ids are 0 to {n_symbols - 1} and -1 for a "
+                f"gap; found {row.min()} to {row.max()}"
+            )
 
 
 def read_fasta(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
@@ -131,6 +142,11 @@ def write_fasta(
             f"there are {len(symbols)} symbols; FASTA has one letter for each, which gives out at "
             f"{len(_LETTERS)}"
         )
+    _check_ids(rows, len(symbols))
+    if names is not None and any("\n" in name or "\r" in name for name in names):
+        raise ValueError("a name holds a line break; FASTA names are one line")
+    if names is not None and len(names) != len(rows):
+        raise ValueError(f"got {len(names)} names for {len(rows)} sequences; give one each")
     codes = [*letters, "-"]
     lines: list[str] = []
     for i, row in enumerate(rows):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from align_rudder._warnings import warn
 from align_rudder.episodes import Episode, Tree, tree_index
@@ -47,15 +48,20 @@ class EventEncoder(ABC):
     collapse_runs: ClassVar[bool] = False
     symbols_: Sequence[Hashable]
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            """Say that what is missing comes from fitting."""
+            if name.startswith("__"):
+                raise AttributeError(name)
+            raise NotFittedError(
+                f"{type(self).__name__} is not fitted; call fit first (it has no {name})"
+            )
+
     @property
     def n_events(self) -> int:
         """Number of events found by `fit`."""
-        return len(self._symbols())
-
-    def _symbols(self) -> Sequence[Hashable]:
-        if not hasattr(self, "symbols_"):
-            raise ValueError(f"{type(self).__name__} is not fitted; call fit(demonstrations) first")
-        return self.symbols_
+        return len(self.symbols_)
 
     @abstractmethod
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Any:
@@ -101,7 +107,6 @@ class EventEncoder(ABC):
 
     def encode(self, episode: Episode) -> Encoded:
         """Return the events of a whole episode, just as one step at a time would give them."""
-        self._symbols()
         self._check_shapes(episode)
         infos = episode.infos if episode.infos is not None else [{}] * len(episode)
         raw = self.transition_events(

@@ -109,6 +109,10 @@ class EventClustering(ClusterMixin, BaseEstimator):
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=1)
         n = len(X)
         weights = _check_sample_weight(visits, X, dtype=np.float64)
+        if self.affinity not in ("euclidean", "precomputed"):
+            raise ValueError(
+                f'affinity={self.affinity!r} is not known; use "euclidean" or "precomputed"'
+            )
         if self.max_events < 1:
             raise ValueError(f"max_events={self.max_events}; at least one event is needed")
         if n > _MAX_SAMPLES:

@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 from numba import njit
-from sklearn.cluster import MiniBatchKMeans
+from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.metrics import euclidean_distances
 
 from align_rudder.episodes import Episode, Tree
 from align_rudder.events.base import EventEncoder, leaf_names, leaves
 from align_rudder.events.clusters import EventClustering, merge_least_visited
-from align_rudder.events.states import _flat, _shapes
+from align_rudder.events.states import _flat, _shapes, numbers
 from align_rudder.redistribution import NO_EVENT
 
 __all__ = ["DeltaEvents"]
@@ -91,16 +91,7 @@ class DeltaEvents(EventEncoder):
         self.max_samples = max_samples
 
     def _vectors(self, tree: Tree, n: int) -> np.ndarray:
-        flat = _flat(tree, self.keys, n)
-        if flat.dtype.kind not in "biuf":
-            raise ValueError(
-                f"DeltaEvents needs numbers, the observations are of type {flat.dtype}; name the "
-                "numeric entries with keys=…"
-            )
-        flat = flat.astype(np.float64)
-        if not np.isfinite(flat).all():
-            raise ValueError("the observations hold NaN or infinite values; clean them first")
-        return flat
+        return numbers(_flat(tree, self.keys, n), "DeltaEvents")
 
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
         """Find the kinds of change in the demonstrations."""
@@ -118,24 +109,22 @@ class DeltaEvents(EventEncoder):
             return_inverse=True,
             return_counts=True,
         )
+        groups, points, labels = np.arange(len(z)), z, np.full(len(z), NO_EVENT)
         if len(z):
-            labels = self._cluster(z, counts, len(deltas))
-        else:
-            z, labels = np.zeros((0, self._projection.shape[1])), np.empty(0, np.int64)
+            groups, points, labels = self._cluster(z, counts, len(deltas))
+            inverse = groups[inverse.ravel()]
         # Events are numbered as they first occur.
-        order = dict.fromkeys(label for label in labels[inverse.ravel()].tolist() if label >= 0)
+        order = dict.fromkeys(label for label in labels[inverse].tolist() if label >= 0)
         renamed = {label: i for i, label in enumerate(order)}
-        self._labels = np.array(
-            [renamed.get(label, NO_EVENT) for label in labels.tolist()], np.int64
-        )
-        self._exemplars = z
+        labels = np.array([renamed.get(label, NO_EVENT) for label in labels.tolist()], np.int64)
         symbols: list[Hashable] = []
         for e in range(len(renamed)):
-            members = np.flatnonzero(self._labels == e)
+            members = np.flatnonzero(labels[groups] == e)
             top = members[counts[members].argmax()]
-            symbols.append(_describe(changed[first[top]], z[top], self._projection, names))
+            symbols.append(_describe(changed[first[top]], self._projection, names))
         self.symbols_ = symbols
-        self._shorten_exemplars(z, counts)
+        self._exemplars = np.vstack([np.zeros((1, self._projection.shape[1])), points])
+        self._labels = np.append(NO_EVENT, labels)
         self.warn_if_many()
         return self
 
@@ -165,17 +154,23 @@ class DeltaEvents(EventEncoder):
                 )
         return names, parts
 
-    def _cluster(self, z: np.ndarray, counts: np.ndarray, steps: int) -> np.ndarray:
-        """Return the cluster of each different change, -1 for those that are no events."""
+    def _cluster(
+        self, z: np.ndarray, counts: np.ndarray, steps: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the group of each different change, and centre and cluster of each group.
+
+        The cluster is -1 for changes that are no events. Groups are single changes, or, where
+        there are too many, what k-means makes of them.
+        """
         groups = np.arange(len(z))
         repeated = counts[counts > 1].sum() >= counts.sum() / 2
         if len(z) > self.max_samples:
-            model = MiniBatchKMeans(self.max_samples, random_state=0)
+            kind = KMeans if len(z) <= 20_000 else MiniBatchKMeans
+            model = kind(self.max_samples, random_state=0)
             groups = np.unique(model.fit(z, sample_weight=counts).labels_, return_inverse=True)[1]
         weight = np.bincount(groups, weights=counts)
-        points = (
-            np.array([np.bincount(groups, weights=counts * c) for c in z.T]).T / weight[:, None]
-        )
+        points = np.array([np.bincount(groups, weights=counts * c) for c in z.T]).T
+        points /= weight[:, None]
         if repeated:
             start = np.arange(len(points))
         else:
@@ -183,22 +178,16 @@ class DeltaEvents(EventEncoder):
         share = np.bincount(start, weights=weight) / steps
         n_large = int((share > self.max_share).sum())
         # The last sample stands for "no change"; it can take others in but is never merged.
-        points = np.vstack([points, np.zeros(z.shape[1])])
+        with_none = np.vstack([points, np.zeros(z.shape[1])])
         merged = merge_least_visited(
-            -euclidean_distances(points, squared=True),
+            -euclidean_distances(with_none, squared=True),
             np.append(start, start.max() + 1),
             np.append(weight, np.inf),
             self.max_events + n_large + 1,
         )
         share = np.bincount(merged[:-1], weights=weight, minlength=merged.max() + 1) / steps
         gone = (share > self.max_share) | (np.arange(len(share)) == merged[-1])
-        return np.where(gone[merged[:-1]], NO_EVENT, merged[:-1])[groups]
-
-    def _shorten_exemplars(self, z: np.ndarray, counts: np.ndarray) -> None:
-        """Keep at most `max_samples` exemplars, the most frequent, and one of "no change"."""
-        kept = np.sort(np.argsort(-counts, kind="stable")[: self.max_samples])
-        self._exemplars = np.vstack([np.zeros((1, self._projection.shape[1])), z[kept]])
-        self._labels = np.concatenate([[NO_EVENT], self._labels[kept]])
+        return groups, points, np.where(gone[merged[:-1]], NO_EVENT, merged[:-1])
 
     def transition_events(
         self,
@@ -234,7 +223,7 @@ class DeltaEvents(EventEncoder):
         return {
             "parameters": header,
             "shapes": self.shapes_,
-            "symbols": list(self._symbols()),
+            "symbols": list(self.symbols_),
         }, arrays
 
     @classmethod
@@ -254,20 +243,19 @@ def _same_information(deltas: np.ndarray, parts: Sequence[np.ndarray]) -> np.nda
     n_components = min(several, default=1)
     blocks = []
     for part in parts:
-        block = np.zeros((deltas.shape[1], min(len(part), n_components)))
         values = deltas[:, part]
         if len(part) > n_components:
-            block[part] = np.linalg.svd(values, full_matrices=False)[2][:n_components].T
+            axes = np.linalg.svd(values, full_matrices=False)[2][:n_components].T
         else:
-            block[part] = np.eye(len(part))
+            axes = np.eye(len(part))
+        block = np.zeros((deltas.shape[1], axes.shape[1]))
+        block[part] = axes
         size = np.sqrt((((deltas @ block) ** 2).sum(axis=1)).mean())
         blocks.append(block / size if size > 0 else block)
     return np.hstack(blocks)
 
 
-def _describe(
-    delta: np.ndarray, z: np.ndarray, projection: np.ndarray, names: Sequence[str]
-) -> str:
+def _describe(delta: np.ndarray, projection: np.ndarray, names: Sequence[str]) -> str:
     """Return a change in words: its components, the most telling first."""
     weight = np.abs(delta) * np.abs(projection).max(axis=1)
     order = [j for j in np.argsort(-weight, kind="stable") if delta[j] != 0]

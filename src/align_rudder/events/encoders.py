@@ -22,7 +22,9 @@ class _Vocabulary(EventEncoder):
     _ids: dict[Hashable, int]
 
     def _learn(self, sequences: Sequence[Iterable[Hashable]]) -> None:
-        _, symbols = index_symbols(sequences)
+        if not sequences:
+            raise ValueError("there are no demonstrations to find events in; give some")
+        _, symbols = index_symbols([[s for s in items if s is not None] for items in sequences])
         self._set_symbols(symbols)
         self.warn_if_many()
 
@@ -36,7 +38,7 @@ class _Vocabulary(EventEncoder):
         return self._ids.get(symbol, len(self._ids))
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return {"symbols": [encode_symbol(s) for s in self._symbols()]}, {}
+        return {"symbols": [encode_symbol(s) for s in self.symbols_]}, {}
 
 
 class SymbolEvents(_Vocabulary):
@@ -65,15 +67,17 @@ class SymbolEvents(_Vocabulary):
         """Return the same encoder with the new symbols of these sequences at the end."""
         new = [s for s in index_symbols(sequences)[1] if s not in self._ids]
         encoder = SymbolEvents(self.source)
-        encoder._set_symbols([*self._symbols(), *new])
+        encoder._set_symbols([*self.symbols_, *new])
         encoder.warn_if_many()
         return encoder
 
     def encode_sequence(self, sequence: Iterable[Hashable]) -> np.ndarray:
         """Return the event ids of a sequence; None is no event, an unseen symbol is n."""
-        self._symbols()
         items = (x.item() if isinstance(x, np.generic) else x for x in sequence)
-        return np.array([self._id(s) for s in items], dtype=np.int64)
+        try:
+            return np.array([self._id(s) for s in items], dtype=np.int64)
+        except TypeError as error:
+            raise ValueError(f"{sequence!r} holds something not hashable: {error}") from error
 
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
         self._learn([self._symbols_of(episode) for episode in episodes])
@@ -155,7 +159,7 @@ class FunctionEvents(_Vocabulary):
                 )
                 for t in range(len(episode))
             ]
-            sequences.append([s for s in found if s is not None])
+            sequences.append([_symbol(s) for s in found])
         self._learn(sequences)
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Self
 
@@ -24,6 +25,8 @@ _LOW_PREFERENCE = -0.5
 
 def _shapes(episodes: Sequence[Episode], keys: Sequence[str] | None) -> dict[str, list[int]]:
     """Return the shape of each part of an observation, the same in all episodes."""
+    if not episodes:
+        raise ValueError("there are no episodes to find events in; give demonstrations")
     found = shapes_of(episodes[0], keys)
     for i, episode in enumerate(episodes):
         if (shapes := shapes_of(episode, keys)) != found:
@@ -31,6 +34,19 @@ def _shapes(episodes: Sequence[Episode], keys: Sequence[str] | None) -> dict[str
                 f"episode {i} has observations of shapes {shapes}, episode 0 of {found}"
             )
     return found
+
+
+def numbers(flat: np.ndarray, encoder: str) -> np.ndarray:
+    """Return finite numbers as float64, or say what else was given."""
+    if flat.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{encoder} needs numbers, the observations are of type {flat.dtype}; name the numeric "
+            "entries with keys=…"
+        )
+    flat = flat.astype(np.float64)
+    if not np.isfinite(flat).all():
+        raise ValueError("the observations hold NaN or infinite values; clean them first")
+    return flat
 
 
 def _flat(tree: Tree, keys: Sequence[str] | None, n: int) -> np.ndarray:
@@ -94,6 +110,8 @@ class StateEvents(EventEncoder):
                 "StateEvents needs discrete states (integers or strings), the observations are "
                 "real numbers; use FeatureEvents or DeltaEvents, or discretise them"
             )
+        if flat.dtype == np.uint64 and flat.max(initial=0) > np.iinfo(np.int64).max:
+            raise ValueError("a state is above 2^63; whole numbers of 63 bits are taken")
         return flat.astype(np.int64) if flat.dtype.kind in "biu" else flat
 
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
@@ -163,11 +181,11 @@ class StateEvents(EventEncoder):
     def _dense_table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
         """Return lowest and highest value of each part, strides and a table, if it is small."""
         low, high = self.states_.min(axis=0), self.states_.max(axis=0)
-        spans = (high - low + 1).astype(object)
-        if int(np.prod(spans)) > _MAX_DENSE:
+        spans = [int(h) - int(lo) + 1 for lo, h in zip(low, high, strict=True)]
+        if math.prod(spans) > _MAX_DENSE:
             return None
-        strides = np.array([int(np.prod(spans[i + 1 :])) for i in range(len(spans))], np.int64)
-        table = np.full(int(np.prod(spans)), NO_EVENT, np.int64)
+        strides = np.array([math.prod(spans[i + 1 :]) for i in range(len(spans))], np.int64)
+        table = np.full(math.prod(spans), NO_EVENT, np.int64)
         table[(self.states_ - low) @ strides] = self.labels_
         return low, high, strides, table
 
@@ -213,7 +231,6 @@ class StateEvents(EventEncoder):
         return self.start_events(next_obs)
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        self._symbols()
         header = {
             "max_events": self.max_events,
             "keys": self.keys,
@@ -270,10 +287,7 @@ class FeatureEvents(EventEncoder):
         self.seed = seed
 
     def _vectors(self, tree: Tree, n: int) -> np.ndarray:
-        flat = _flat(tree, self.keys, n).astype(np.float64)
-        if not np.isfinite(flat).all():
-            raise ValueError("the observations hold NaN or infinite values; clean them first")
-        return flat
+        return numbers(_flat(tree, self.keys, n), "FeatureEvents")
 
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
         """Learn successor features and cluster the states of the demonstrations."""
@@ -336,11 +350,7 @@ class FeatureEvents(EventEncoder):
         return out
 
     def start_event(self, obs: Any) -> int:
-        single = [leaf[None] for leaf in leaves(obs, self.keys)]
-        tree = dict(zip(self.shapes_, single, strict=True)) if len(single) > 1 else single[0]
-        psi = self._psi(
-            np.hstack([leaf.reshape(1, -1) for leaf in leaves(tree)]).astype(np.float64)
-        )
+        psi = self._psi(self._vectors(obs, 1))
         nearest = ((self.arrays_["exemplars"] - psi[0]) ** 2).sum(axis=1).argmin()
         return int(self.arrays_["labels"][nearest])
 
@@ -368,7 +378,7 @@ class FeatureEvents(EventEncoder):
             "max_samples": self.max_samples,
             "seed": self.seed,
         }
-        symbols = [encode_symbol(s) for s in self._symbols()]
+        symbols = [encode_symbol(s) for s in self.symbols_]
         return {"parameters": header, "shapes": self.shapes_, "symbols": symbols}, self.arrays_
 
     @classmethod
