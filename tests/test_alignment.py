@@ -121,7 +121,8 @@ def test_random_long_pairs_score_as_scikit_bio_aligns_them():
         sequences = [rng.integers(0, k, rng.integers(20, 90)) for _ in range(2)]
         path = multi_align(
             ["".join(letters[e] for e in s) for s in sequences],
-            skbio.SubstitutionMatrix("".join(letters), scores), gap_cost=0.0,
+            skbio.SubstitutionMatrix("".join(letters), scores),
+            gap_cost=0.0,
         ).path
         theirs = np.full(path.shape, -1)
         for row, bits, sequence in zip(theirs, path.to_bits(expand=True), sequences):
@@ -142,7 +143,8 @@ def test_sets_score_at_least_what_scikit_bio_reaches_on_the_whole():
         scores = np.diag(rng.integers(2, 12, k).astype(float)) - 1.0
         path = multi_align(
             ["".join(letters[e] for e in s) for s in sequences],
-            skbio.SubstitutionMatrix(letters, scores), gap_cost=0.0,
+            skbio.SubstitutionMatrix(letters, scores),
+            gap_cost=0.0,
         ).path
         rows = np.full(path.shape, -1)
         for row, bits, sequence in zip(rows, path.to_bits(expand=True), sequences):
@@ -236,7 +238,10 @@ def test_chain_and_table_agree_at_zero_gap_cost(problem, other, tile):
         assert (np.diff(match_b) > 0).all()
         crossed = sum(
             scores[e, f]
-            for i, j in zip(match_a, match_b) for e in a[:, i] for f in b[:, j] if min(e, f) >= 0
+            for i, j in zip(match_a, match_b)
+            for e in a[:, i]
+            for f in b[:, j]
+            if min(e, f) >= 0
         )
         assert crossed == by_chain
 
@@ -284,6 +289,11 @@ def test_the_unit_of_the_scores_does_not_matter(factor, gap):
     assert found.score == pytest.approx(expected.score * factor)
 
 
+def test_the_gap_cost_is_kept_where_all_scores_are_zero():
+    result = do_align([np.array([0]), np.empty(0, np.int32)], np.zeros((1, 1)), gap=0.25)
+    assert (result.gap, result.score) == (0.25, -0.25)
+
+
 # The guide tree
 
 
@@ -323,7 +333,8 @@ def test_sequences_that_are_alike_are_joined_first():
     a, b = list("ABCDEFGH"), list("HGFEDCBA")
     result = align([a, b, a[:-1], b[1:]])
     assert {frozenset(pair) for pair in result.tree[:2, :2].astype(int).tolist()} == {
-        frozenset({0, 2}), frozenset({1, 3})
+        frozenset({0, 2}),
+        frozenset({1, 3}),
     }
 
 
@@ -352,7 +363,10 @@ def test_alignment_does_not_depend_on_the_hash_seed():
     exec(_HASHED, here)
     there = subprocess.run(
         [sys.executable, "-c", _HASHED + "print(result.matrix.tolist(), order)"],
-        env={**os.environ, "PYTHONHASHSEED": "1"}, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONHASHSEED": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert there.stdout.strip() == f"{here['result'].matrix.tolist()} {here['order']}"
 

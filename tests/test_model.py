@@ -66,7 +66,8 @@ def feature_episodes(n=5, seed=0):
     return [
         Episode(
             np.column_stack([np.linspace(0, 9, 31) + rng.normal(0, 0.1, 31), np.ones(31)]),
-            np.zeros(30, int), last(30),
+            np.zeros(30, int),
+            last(30),
         )
         for _ in range(n)
     ]
@@ -563,8 +564,15 @@ def test_a_loaded_model_keeps_its_scoring(scoring, tmp_path):
 
 def test_all_parameters_are_kept(tmp_path):
     options = {
-        "alpha": -0.5, "epsilon": 0.001, "gap": 0.02, "refine": 2, "strategies": 1, "top_n": 3,
-        "baseline": -1.0, "subgoal_conservation": 0.6, "scoring": "log",
+        "alpha": -0.5,
+        "epsilon": 0.001,
+        "gap": 0.02,
+        "refine": 2,
+        "strategies": 1,
+        "top_n": 3,
+        "baseline": -1.0,
+        "subgoal_conservation": 0.6,
+        "scoring": "log",
     }
     AlignRudder(**options).fit_events(RUNS).save(tmp_path / "m.npz")
     loaded = AlignRudder.load(tmp_path / "m.npz")

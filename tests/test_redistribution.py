@@ -92,7 +92,7 @@ def test_batches_single_steps_and_whole_episodes_agree(drawn, gap):
     score, cell = 0.0, 0
     for t, event in enumerate(events):
         if event != -1:
-            score, cell = scorer.advance_one(row, event, score, cell)
+            score, cell = scorer.advance_one(row, event)
         # Row 1 stands still, row 2 gets the sequence from its end.
         scorer.advance(rows, np.array([event, -1, events[::-1][t]]), batch, at)
         assert (score, cell) == (scores[t], cells[t]) == (batch[0], at[0])
@@ -263,9 +263,7 @@ def test_the_models_are_as_their_names_say():
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     st.lists(st.sampled_from([*"KDSCAB", "unseen", None]), max_size=15),
-    st.one_of(
-        st.just(0.0), st.floats(-10, 10), st.floats(-1e12, 1e12), st.floats(-1e-6, 1e-6)
-    ),
+    st.one_of(st.just(0.0), st.floats(-10, 10), st.floats(-1e12, 1e12), st.floats(-1e-6, 1e-6)),
 )
 def test_the_return_is_unchanged_for_every_sequence(name, sequence, ret):
     rr = fitted(name).redistribute_events(sequence, ret)

@@ -63,7 +63,8 @@ def paths(n=4, seed=0):
     return [
         Episode(
             np.column_stack([np.linspace(0, 9, 31) + rng.normal(0, 0.2, 31), np.ones(31)]),
-            np.zeros(30, int), rng.normal(1, 1, 30),
+            np.zeros(30, int),
+            rng.normal(1, 1, 30),
         )
         for _ in range(n)
     ]
@@ -108,8 +109,11 @@ def run_stream(stream, episode):
     out = []
     for t in range(len(episode)):
         reward = stream.step(
-            tree_index(episode.observations, t), tree_index(episode.actions, t),
-            float(episode.rewards[t]), tree_index(episode.observations, t + 1), infos[t],
+            tree_index(episode.observations, t),
+            tree_index(episode.actions, t),
+            float(episode.rewards[t]),
+            tree_index(episode.observations, t + 1),
+            infos[t],
         )
         out.append((reward, stream.event, stream.score, stream.cell))
     return [np.array(column) for column in zip(*out)]
@@ -171,8 +175,9 @@ def run_vector(stream, episodes):
         mask = np.array([s is not None for s in slots])
         if not mask.any():
             return out, ends
-        shown = [(episodes[s], at[k]) if s is not None else (episodes[0], 1)
-                 for k, s in enumerate(slots)]
+        shown = [
+            (episodes[s], at[k]) if s is not None else (episodes[0], 1) for k, s in enumerate(slots)
+        ]
         given = stream.step(
             stack([tree_index(e.observations, t) for e, t in shown]),
             stack([tree_index(e.actions, t) for e, t in shown]),
@@ -236,7 +241,11 @@ def test_a_masked_episode_stands_still():
     before = stream.scores[1], stream.cells[1], stream.rets[1], stream.given[1]
     for state in (9, 12, 14):
         stream.step(
-            np.array([6, 6]), [0, 0], np.ones(2), np.array([state, state]), [{}] * 2,
+            np.array([6, 6]),
+            [0, 0],
+            np.ones(2),
+            np.array([state, state]),
+            [{}] * 2,
             np.array([True, False]),
         )
         assert stream.events[1] == -1

@@ -13,7 +13,7 @@ from scipy.spatial.distance import squareform
 from tqdm.auto import tqdm
 
 from align_rudder import kernels
-from align_rudder.scoring import Scoring, background, quantise, scoring_matrix
+from align_rudder.scoring import Scoring, background, on_grid, quantise, scoring_matrix
 from align_rudder.text import format_alignment, letters_for, read_fasta, write_fasta
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Alignment",
     "align",
     "align_ids",
+    "check_options",
     "guide_tree",
     "index_symbols",
     "pairwise_scores",
@@ -263,6 +264,14 @@ def _refine(
     return matrix
 
 
+def check_options(engine: str, gap: float) -> None:
+    """Raise an error for an unknown engine or a gap cost that is none."""
+    if engine not in ("native", "clustalw"):
+        raise ValueError(f'engine={engine!r} is not known; use "native" or "clustalw"')
+    if not np.isfinite(gap) or gap < 0:
+        raise ValueError(f"gap={gap} must be a cost of at least 0")
+
+
 def align_ids(
     sequences: Sequence[np.ndarray],
     symbols: Sequence[Hashable],
@@ -276,14 +285,11 @@ def align_ids(
 ) -> Alignment:
     """Align sequences of event ids under a scoring matrix; see `align`."""
     n = len(sequences)
-    if engine not in ("native", "clustalw"):
-        raise ValueError(f'engine={engine!r} is not known; use "native" or "clustalw"')
-    if not np.isfinite(gap) or gap < 0:
-        raise ValueError(f"gap={gap} must be a cost of at least 0")
+    check_options(engine, gap)
     # A pair of rows has at most as many columns with an event as it has events.
     steps = sum(len(s) for s in sequences)
     scores, step = quantise(scores, n * max(steps, 1))
-    gap = float(np.round(gap / step) * step)
+    gap = on_grid(gap, step)
     if n == 1:
         return Alignment(np.asarray(sequences[0], np.int32)[None, :], symbols, scores, gap)
     if tree is None:

@@ -62,7 +62,7 @@ def _stack(values: Any, name: str) -> Tree:
         )
     if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
         kinds = {type(x).__name__ for x in np.asarray(values, dtype=object).ravel()}
-        if len(kinds - {"str", "str_"}) > 0:
+        if kinds - {"str", "str_", "bytes", "bytes_"}:
             raise ValueError(f"{name} mixes {sorted(kinds)}; use numbers or strings, not both")
     if array.ndim == 0:
         raise ValueError(f"{name} is a single value ({array}); a sequence over time is needed")

@@ -19,6 +19,7 @@ from align_rudder.events import (
     Encoded,
     EventEncoder,
     SymbolEvents,
+    Vocabulary,
     choose_encoder,
 )
 from align_rudder.profile import Profile
@@ -181,8 +182,11 @@ class AlignRudder(BaseEstimator):
         """
         self._check_fitted()
         episodes = check_episodes(episodes)
-        encoded = [self.events_.encode(e) for e in episodes]
-        return self._join(encoded, [e.ret for e in episodes], [len(e) for e in episodes])
+        encoder = self.events_
+        if isinstance(encoder, Vocabulary):
+            encoder = encoder.extended([encoder.symbols_of(e) for e in episodes])
+        encoded = [encoder.encode(e) for e in episodes]
+        return self._join(encoder, encoded, [e.ret for e in episodes], [len(e) for e in episodes])
 
     def update_events(
         self, sequences: Sequence[Iterable[Hashable]], returns: Sequence[float] | None = None
@@ -191,16 +195,21 @@ class AlignRudder(BaseEstimator):
         listed = check_sequences(sequences)
         encoder = self._symbol_encoder().extended(listed)
         returns = check_returns(returns, len(listed))
-        self.events_ = encoder
         encoded = [Encoded(NO_EVENT, encoder.encode_sequence(s)) for s in listed]
-        return self._join(encoded, returns, [len(s) for s in listed])
+        return self._join(encoder, encoded, returns, [len(s) for s in listed])
 
-    def _join(self, encoded: list[Encoded], returns: list[float], lengths: list[int]) -> Self:
+    def _join(
+        self,
+        encoder: EventEncoder,
+        encoded: list[Encoded],
+        returns: list[float],
+        lengths: list[int],
+    ) -> Self:
         encoded = [*self.encoded_, *encoded]
         returns, lengths = [*self.returns_, *returns], [*self.lengths_, *lengths]
         chosen = self._choose(returns, lengths)
         return self._fit(
-            self.events_,
+            encoder,
             [encoded[i] for i in chosen],
             [returns[i] for i in chosen],
             [lengths[i] for i in chosen],
@@ -247,6 +256,7 @@ class AlignRudder(BaseEstimator):
             progress=self.progress,
         )
         self._set(encoder, encoded, returns, lengths, p, parts, tree)
+        self.scores_ = scores
         self._report()
         return self
 
@@ -359,6 +369,7 @@ class AlignRudder(BaseEstimator):
     def encode(self, episode: Episode) -> Encoded:
         """Return the events of an episode."""
         self._check_fitted()
+        check_episodes([episode])
         return self.events_.encode(episode)
 
     def encode_events(self, sequence: Iterable[Hashable]) -> np.ndarray:
@@ -396,6 +407,7 @@ class AlignRudder(BaseEstimator):
         `scorer_`: for one strategy, cell 0 is before the first column, cell j behind column j−1.
         Cells never visited have NaN.
         """
+        self._check_fitted()
         total, count = np.zeros(self.scorer_.n_cells), np.zeros(self.scorer_.n_cells, int)
         for episode in check_episodes(episodes):
             rr = self.redistribute(episode)
@@ -414,8 +426,9 @@ class AlignRudder(BaseEstimator):
         self._check_fitted()
         if not isinstance(encoded, Encoded):
             encoded = Encoded(NO_EVENT, np.asarray(encoded, np.int64))
-        scores, cells = self.scorer_.prefix_scores(encoded.events, encoded.start)
-        cell = int(cells[-1]) if len(cells) else 0
+        events = np.concatenate([[encoded.start], encoded.events])
+        scores, cells = self.scorer_.prefix_scores(events)
+        cell = int(cells[-1])
         k, column = self.scorer_.strategy_of(cell), self.scorer_.column_of(cell)
         done: list[int] = []
         following = None
@@ -424,8 +437,7 @@ class AlignRudder(BaseEstimator):
             matched = set(self._matched(k, encoded).tolist())
             done = [i for i, goal in enumerate(goals) if goal.column in matched]
             following = next((i for i, goal in enumerate(goals) if goal.column > column), None)
-        score = float(scores[-1]) if len(scores) else 0.0
-        return Progress(k, column, tuple(done), following, score)
+        return Progress(k, column, tuple(done), following, float(scores[-1] - scores[0]))
 
     def _matched(self, strategy: int, encoded: Encoded) -> np.ndarray:
         """Return the column to which each step is aligned (T,), -1 for none."""
@@ -464,6 +476,7 @@ class AlignRudder(BaseEstimator):
 
     def subgoal_table(self) -> np.ndarray:
         """Return `next_subgoal` for every cell."""
+        self._check_fitted()
         table = np.zeros(self.scorer_.n_cells, np.int64)
         for k, strategy in enumerate(self.strategies_):
             columns = [goal.column for goal in strategy.subgoals]

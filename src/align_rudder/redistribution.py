@@ -44,12 +44,12 @@ def prefix_scores_numpy(pssm: np.ndarray, events: np.ndarray, gap: float = 0.0) 
 
 
 @njit(cache=True, nogil=True)
-def _advance(row, e, pssm, bounds, gap, score, cell):
-    """Add event e to a row in place; return the new score S and the cell where it was reached.
+def _advance(row, e, pssm, bounds, gap, hint):
+    """Add event e to a row in place; return the new score S and the first cell that has it.
 
-    The cell moves only when the score changes, to the first cell that has it.
+    `hint` is the cell before the event, which is often still the first one.
     """
-    best = -np.inf
+    best, cell = -np.inf, 0
     for k in range(len(bounds) - 1):
         # Views that start at zero: their indices need no check for being negative.
         part, gain = row[bounds[k] : bounds[k + 1]], pssm[e, bounds[k] : bounds[k + 1]]
@@ -62,21 +62,22 @@ def _advance(row, e, pssm, bounds, gap, score, cell):
                 before = part[j]
                 running = max(running, max(before, matched))
                 part[j] = running
-            best = max(best, running)
+            if running > best:
+                best, c = running, hint - bounds[k]
+                if 0 <= c < len(part) and part[c] == best and (c == 0 or part[c - 1] < best):
+                    cell = hint
+                else:
+                    cell = bounds[k] + np.searchsorted(part, best)
         else:
-            best = max(best, running)
+            if running > best:
+                best, cell = running, bounds[k]
             for j in range(1, len(part)):
                 matched = before + gain[j] + gap
                 before = part[j]
                 running = max(running, max(before - gap, matched))
                 part[j] = running
-                best = max(best, running - gap * j)
-    if best == score:
-        return score, cell
-    for k in range(len(bounds) - 1):
-        for j in range(bounds[k], bounds[k + 1]):
-            if row[j] - gap * (j - bounds[k]) == best:
-                return best, j
+                if running - gap * j > best:
+                    best, cell = running - gap * j, bounds[k] + j
     return best, cell
 
 
@@ -84,9 +85,7 @@ def _advance(row, e, pssm, bounds, gap, score, cell):
 def _advance_many(rows, events, scores, cells, pssm, bounds, gap):
     for i in range(len(events)):
         if events[i] >= 0:
-            scores[i], cells[i] = _advance(
-                rows[i], events[i], pssm, bounds, gap, scores[i], cells[i]
-            )
+            scores[i], cells[i] = _advance(rows[i], events[i], pssm, bounds, gap, cells[i])
 
 
 @njit(cache=True, nogil=True)
@@ -94,7 +93,7 @@ def _prefix(row, events, scores, cells, pssm, bounds, gap):
     score, cell = 0.0, 0
     for t in range(len(events)):
         if events[t] >= 0:
-            score, cell = _advance(row, events[t], pssm, bounds, gap, score, cell)
+            score, cell = _advance(row, events[t], pssm, bounds, gap, cell)
         scores[t], cells[t] = score, cell
 
 
@@ -150,11 +149,9 @@ class Scorer:
         """Add one event to each row, in place; -1 leaves row, score and cell as they are."""
         _advance_many(rows, events, scores, cells, *self._tables)
 
-    def advance_one(
-        self, row: np.ndarray, event: int, score: float, cell: int
-    ) -> tuple[float, int]:
-        """Add an event (not -1) to one row, in place; return the new score and cell."""
-        return _advance(row, event, *self._tables, score, cell)
+    def advance_one(self, row: np.ndarray, event: int, cell: int = 0) -> tuple[float, int]:
+        """Add an event (not -1) to one row at a cell, in place; return the new score and cell."""
+        return _advance(row, event, *self._tables, cell)
 
     def prefix_scores(
         self, events: np.ndarray, start: int = NO_EVENT
@@ -178,8 +175,8 @@ class Scorer:
 def match_columns(pssm: np.ndarray, events: np.ndarray, gap: float = 0.0) -> np.ndarray:
     """Return the profile column to which each event is aligned in the best alignment, or -1.
 
-    Among equally good alignments, the one that matches the earliest columns and events is taken,
-    so an event is matched at the step at which the score rose.
+    Among equally good alignments, the one that ends in the earliest column is taken, and in it
+    each column is matched by the earliest event.
     """
     events = np.asarray(events, np.int64)
     n, length = pssm.shape
@@ -247,6 +244,8 @@ class Redistribution:
 
     def with_correction(self) -> np.ndarray:
         """Return the rewards (T,) with the correction added to the last step."""
+        if not len(self.rewards):
+            raise ValueError("the sequence has no step, so no last one for the correction")
         out = self.rewards.copy()
         out[-1] += self.correction
         return out

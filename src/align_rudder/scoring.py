@@ -13,6 +13,7 @@ __all__ = [
     "inverse_frequency",
     "karlin_altschul",
     "log_frequency",
+    "on_grid",
     "quantise",
     "scoring_matrix",
     "solve_lambda",
@@ -149,11 +150,16 @@ def quantise(matrix: np.ndarray, terms: float) -> tuple[np.ndarray, float]:
     """
     largest = float(np.abs(matrix).max(initial=0.0))
     if largest == 0.0:
-        return matrix, 1.0
+        return matrix, 2.0**-30
     fine = np.floor(np.log2(largest)) - 30
     exact = np.ceil(np.log2(largest) + np.log2(max(terms, 1.0))) - 52
     step = 2.0 ** max(fine, exact)
     return np.round(matrix / step) * step, step
+
+
+def on_grid(gap: float, step: float) -> float:
+    """Return a gap cost on the grid; one that is not zero stays so."""
+    return max(round(gap / step), 1) * step if gap > 0 else 0.0
 
 
 def scoring_matrix(

@@ -79,6 +79,14 @@ class ProgressSpace:
             self._kind = "other"
             self.space = spaces.Dict({"observation": space, "progress": one_hot})
 
+    def check(self, n_cells: int) -> None:
+        """Raise an error if a model that was aligned again has another number of positions."""
+        if n_cells != self.n_cells:
+            raise ValueError(
+                f"the model was aligned again and has {n_cells} positions now, the observation "
+                f"space of this wrapper {self.n_cells}; make a new wrapper"
+            )
+
     def append(self, obs: Any, cell: Any) -> Any:
         """Return the observation with the position; with arrays of cells, of a batch."""
         if self._kind == "discrete":

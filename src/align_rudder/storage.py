@@ -24,7 +24,9 @@ Model = TypeVar("Model", bound="AlignRudder")
 def save_model(model: AlignRudder, path: str | os.PathLike[str]) -> None:
     """Save a fitted model."""
     parameters = {
-        k: v for k, v in model.get_params(deep=False).items() if k not in ("events", "scoring")
+        k: v.item() if isinstance(v, np.generic) else v
+        for k, v in model.get_params(deep=False).items()
+        if k not in ("events", "scoring")
     }
     named = isinstance(model.scoring, str)
     events_header, events_arrays = model.events_.state()
@@ -37,11 +39,8 @@ def save_model(model: AlignRudder, path: str | os.PathLike[str]) -> None:
         "lengths": np.array(model.lengths_),
         "background": model.background_,
         "tree": model.tree_,
+        "scores": model.scores_,
     }
-    if not named:
-        arrays["scoring"] = (
-            model.strategies_[0].alignment.scores if model.strategies_ else np.empty((0, 0))
-        )
     for k, strategy in enumerate(model.strategies_):
         arrays[f"strategy/{k}/members"] = strategy.members
         arrays[f"strategy/{k}/matrix"] = strategy.alignment.matrix
@@ -84,7 +83,7 @@ def _build(
         raise ValueError(
             f"function=… was given, but the model's events are {type(encoder).__name__}"
         )
-    scoring = header["scoring"] if header["scoring"] is not None else arrays["scoring"]
+    scoring = header["scoring"] if header["scoring"] is not None else arrays["scores"]
     model = cls(encoder, scoring=scoring, **header["parameters"])
     ends = np.cumsum(arrays["steps"])
     encoded = [
@@ -110,4 +109,5 @@ def _build(
         parts,
         arrays["tree"],
     )
+    model.scores_ = arrays["scores"]
     return model

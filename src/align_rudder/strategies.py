@@ -7,8 +7,14 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from align_rudder import kernels
-from align_rudder.alignment import Alignment, align_ids, guide_tree, pairwise_scores
-from align_rudder.scoring import quantise
+from align_rudder.alignment import (
+    Alignment,
+    align_ids,
+    check_options,
+    guide_tree,
+    pairwise_scores,
+)
+from align_rudder.scoring import on_grid, quantise
 
 __all__ = ["agreement", "align_strategies", "find_strategies"]
 
@@ -165,9 +171,10 @@ def align_strategies(
     Returns:
         Members and alignment of each strategy, and the guide tree over all demonstrations.
     """
+    check_options(engine, gap)
     total = sum(len(s) for s in sequences)
     scores, step = quantise(scores, len(sequences) * max(total, 1))
-    gap = float(np.round(gap / step) * step)
+    gap = on_grid(gap, step)
     pairs = pairwise_scores(sequences, scores, gap, progress=progress)
     tree = guide_tree(pairs)
     parts = []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from align_rudder.episodes import Tree
+from align_rudder.events import SymbolEvents
 from align_rudder.redistribution import NO_EVENT
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class Stream:
         cell: Where on the profiles the episode stands.
         ret: The environment's return so far.
         given: The redistributed reward so far.
+        subgoal_of: For each cell, the index of the next sub-goal.
     """
 
     def __init__(self, model: AlignRudder) -> None:
@@ -34,10 +36,10 @@ class Stream:
     def _begin(self) -> None:
         # Taken anew for each episode, so that a model aligned again is used from the next one on.
         self._scorer, self._encoder = self.model.scorer_, self.model.events_
-        self._scale = self.model.scale_
+        self._scale, self.subgoal_of = self.model.scale_, self.model.subgoal_table().tolist()
         self._collapse = self._encoder.collapse_runs
         self._row = np.zeros(self._scorer.n_cells)
-        self._last, self._zero, self._raw = NO_EVENT, 0.0, 0.0
+        self._last, self._zero = NO_EVENT, 0.0
         self.event, self.score, self.cell = NO_EVENT, 0.0, 0
         self.ret = self.given = 0.0
 
@@ -47,8 +49,7 @@ class Stream:
         if obs is not None:
             event = self._encoder.start_event(obs)
             if event != NO_EVENT:
-                self._zero, self.cell = self._scorer.advance_one(self._row, event, 0.0, 0)
-                self._raw = self._zero
+                self._zero, self.cell = self._scorer.advance_one(self._row, event)
                 self._last = event
 
     def step(
@@ -65,7 +66,12 @@ class Stream:
 
     def step_event(self, symbol: Any, reward: float = 0.0) -> float:
         """Add an event by its symbol (None for no event); return its redistributed reward."""
-        (event,) = self.model.encode_events([symbol])
+        if not isinstance(self._encoder, SymbolEvents):
+            raise ValueError(
+                f"the model was fitted to episodes with {type(self._encoder).__name__}, not to "
+                "symbols; use step(…)"
+            )
+        (event,) = self._encoder.encode_sequence([symbol])
         return self._add(int(event), reward)
 
     def _add(self, event: int, reward: float) -> float:
@@ -73,8 +79,8 @@ class Stream:
         self.ret += reward
         if event == NO_EVENT:
             return 0.0
-        self._raw, self.cell = self._scorer.advance_one(self._row, event, self._raw, self.cell)
-        score = self._raw - self._zero
+        score, self.cell = self._scorer.advance_one(self._row, event, self.cell)
+        score -= self._zero
         share = (score - self.score) * self._scale
         self.score = score
         self.given += share
@@ -95,12 +101,17 @@ class VectorStream:
         cells: Where on the profiles the episodes stand.
         rets: The environments' returns so far.
         given: The redistributed rewards so far.
+        subgoal_of: For each cell, the index of the next sub-goal.
     """
 
     def __init__(self, model: AlignRudder, n: int) -> None:
         self.model, self.n = model, n
+        self._begin()
+
+    def _begin(self) -> None:
+        model, n = self.model, self.n
         self._scorer, self._encoder = model.scorer_, model.events_
-        self._scale = model.scale_
+        self._scale, self.subgoal_of = model.scale_, model.subgoal_table()
         self._rows = self._scorer.new_rows(n)
         self._last = np.full(n, NO_EVENT)
         self._zero, self._raw = np.zeros(n), np.zeros(n)
@@ -108,7 +119,12 @@ class VectorStream:
         self.rets, self.given, self.scores = np.zeros(n), np.zeros(n), np.zeros(n)
 
     def reset(self, obs: Tree, mask: np.ndarray | None = None) -> None:
-        """Begin the episodes of `mask` (default: all) at these start states (of all)."""
+        """Begin the episodes of `mask` (default: all) at these start states (of all).
+
+        A model that was aligned again is used from the next reset of all on.
+        """
+        if mask is None or mask.all():
+            self._begin()
         where = slice(None) if mask is None else np.flatnonzero(mask)
         self._rows[where] = 0.0
         for values in (self._zero, self._raw, self.scores, self.rets, self.given):

@@ -99,8 +99,8 @@ def _check_ids(rows: Sequence[np.ndarray], n_symbols: int) -> None:
         row = np.asarray(row)
         if row.size and (row.min() < -1 or row.max() >= n_symbols):
             raise ValueError(
-                f"there are {n_symbols} symbols, so event ids are 0 to {n_symbols - 1} and -1 for a "
-                f"gap; found {row.min()} to {row.max()}"
+                f"there are {n_symbols} symbols, so event ids are 0 to {n_symbols - 1} and -1 for "
+                f"a gap; found {row.min()} to {row.max()}"
             )
 
 

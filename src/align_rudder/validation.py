@@ -33,7 +33,12 @@ def check_sequences(sequences: Sequence[Iterable[Hashable]]) -> list[list[Hashab
     for i, sequence in enumerate(sequences):
         if isinstance(sequence, Episode):
             raise ValueError(f"sequences[{i}] is an Episode; use fit or update for episodes")
-        listed.append(list(sequence))
+        try:
+            listed.append(list(sequence))
+        except TypeError as error:
+            raise ValueError(
+                f"sequences[{i}] is {sequence!r}; a sequence of symbols is needed"
+            ) from error
     return listed
 
 

@@ -29,7 +29,7 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
     nothing; with autoreset on the same step, the final observation is scored and the infos of a
     sub-environment that ended belong to its last transition; without autoreset, `reset` with
     `options={"reset_mask": …}` begins only the episodes of the mask. A model that was aligned again
-    (`update`) is used from the next full reset on.
+    (`update`) is used from the next reset of all sub-environments on.
 
     Args:
         env: The vector environment.
@@ -69,17 +69,12 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
         self._obs: Any = None
         self._ended = np.zeros(env.num_envs, bool)
         self._warned = False
-        self._begin()
+        self._stream = self.model.vector_stream(env.num_envs)
 
-    def _begin(self) -> None:
-        cells = self.model.scorer_.n_cells
-        if self._progress is not None and cells != self._progress.n_cells:
-            raise ValueError(
-                f"the model was aligned again and has {cells} positions now, the observation space "
-                f"of this wrapper {self._progress.n_cells}; make a new wrapper"
-            )
-        self._stream = self.model.vector_stream(self.num_envs)
-        self._subgoal_of = self.model.subgoal_table()
+    def _restart(self, obs: Any, mask: np.ndarray | None) -> None:
+        if self._progress is not None and (mask is None or mask.all()):
+            self._progress.check(self.model.scorer_.n_cells)
+        self._stream.reset(obs, mask)
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
@@ -91,15 +86,14 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
             options = dict(options or {})
         obs, infos = self.env.reset(seed=seed, options=options)  # pyright: ignore[reportArgumentType]
         if mask is None:
-            self._begin()
             self._ended[:] = False
         elif self._obs is None:
             raise gym.error.ResetNeeded("the first reset must be of all sub-environments: no mask")
         else:
             self._ended[mask] = False
-        self._stream.reset(obs, mask)
+        self._restart(obs, mask)
         self._obs = copied(obs)
-        self._note(infos, "subgoal", self._subgoal_of[self._stream.cells], mask)
+        self._note(infos, "subgoal", self._stream.subgoal_of[self._stream.cells], mask)
         return self._observed(obs), infos
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -126,7 +120,7 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
             ("original_reward", rewards),
             ("event", stream.events.copy()),
             ("score", stream.scores.copy()),
-            ("subgoal", self._subgoal_of[stream.cells]),
+            ("subgoal", stream.subgoal_of[stream.cells]),
         ):
             self._note(infos, key, values, stepped)
         if done.any():
@@ -141,7 +135,7 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
         if restarted.any():
             if same_step and self._progress is not None:
                 self._append_to_final(infos, done)
-            stream.reset(obs, restarted)
+            self._restart(obs, restarted)
         self._ended = done if not same_step else np.zeros_like(done)
         self._obs = copied(obs)
         return self._observed(obs), share, terminated, truncated, infos

@@ -102,7 +102,6 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
         self.correction: Literal["last", "info"] = correction
         self.observe_progress = observe_progress
         self._stream = self.model.stream()
-        self._subgoal_of = self.model.subgoal_table().tolist()
         self._progress: ProgressSpace | None = None
         if observe_progress:
             self._progress = ProgressSpace(env.observation_space, self.model.scorer_.n_cells)
@@ -117,14 +116,10 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
         """Begin an episode."""
         obs, info = self.env.reset(seed=seed, options=options)
         self._stream.reset(obs)
-        self._subgoal_of = self.model.subgoal_table().tolist()
-        if self._progress is not None and self.model.scorer_.n_cells != self._progress.n_cells:
-            raise ValueError(
-                f"the model was aligned again and has {self.model.scorer_.n_cells} positions now, "
-                f"the observation space of this wrapper {self._progress.n_cells}; make a new one"
-            )
+        if self._progress is not None:
+            self._progress.check(self.model.scorer_.n_cells)
         self._obs, self._running = copied(obs), True
-        info = {**info, "subgoal": self._subgoal_of[self._stream.cell]}
+        info = {**info, "subgoal": self._stream.subgoal_of[self._stream.cell]}
         return self._observed(obs), info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -142,7 +137,7 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
             "original_reward": reward,
             "event": stream.event,
             "score": stream.score,
-            "subgoal": self._subgoal_of[stream.cell],
+            "subgoal": stream.subgoal_of[stream.cell],
         }
         if terminated or truncated:
             info["correction"] = stream.correction

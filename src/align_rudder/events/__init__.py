@@ -11,7 +11,7 @@ from align_rudder.episodes import Episode
 from align_rudder.events.base import Encoded, EventEncoder, leaves
 from align_rudder.events.clusters import EventClustering
 from align_rudder.events.deltas import DeltaEvents
-from align_rudder.events.encoders import FunctionEvents, SymbolEvents
+from align_rudder.events.encoders import FunctionEvents, SymbolEvents, Vocabulary
 from align_rudder.events.states import FeatureEvents, StateEvents
 from align_rudder.events.successor import successor_features, successor_representation
 
@@ -24,6 +24,7 @@ __all__ = [
     "FunctionEvents",
     "StateEvents",
     "SymbolEvents",
+    "Vocabulary",
     "choose_encoder",
     "encoder_from_state",
     "successor_features",

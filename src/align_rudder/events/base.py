@@ -180,6 +180,8 @@ def leaves(tree: Tree, keys: Sequence[str] | None = None) -> list[np.ndarray]:
         return [
             leaf for k in (keys if keys is not None else sorted(tree)) for leaf in leaves(tree[k])
         ]
+    if keys is not None:
+        raise ValueError(f"keys={list(keys)} name entries of a dict; the observation is none")
     if isinstance(tree, tuple):
         return [leaf for part in tree for leaf in leaves(part)]
     return [np.asarray(tree)]

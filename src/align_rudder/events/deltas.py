@@ -18,6 +18,8 @@ from align_rudder.redistribution import NO_EVENT
 
 __all__ = ["DeltaEvents"]
 
+_MAX_PROPAGATED = 400  # affinity propagation may take a thousand iterations over all pairs
+
 
 @njit(cache=True)
 def _nearest(deltas, projection, exemplars, labels):
@@ -63,7 +65,8 @@ class DeltaEvents(EventEncoder):
         keys: For dict observations, the entries used; None for all.
         parts: For plain vectors, the parts as name -> (start, stop); None: each component.
         max_share: A cluster with more than this share of all steps is no event.
-        max_samples: The most different changes to cluster; above it, k-means goes first.
+        max_samples: The most different changes to cluster (of continuous ones 400); above it,
+            k-means goes first.
 
     Example:
         >>> log, plank = [0, 1, 2, 2, 1, 1], [0, 0, 0, 0, 4, 4]
@@ -164,10 +167,11 @@ class DeltaEvents(EventEncoder):
         """
         groups = np.arange(len(z))
         repeated = counts[counts > 1].sum() >= counts.sum() / 2
-        if len(z) > self.max_samples:
+        limit = self.max_samples if repeated else min(self.max_samples, _MAX_PROPAGATED)
+        if len(z) > limit:
             kind = KMeans if len(z) <= 20_000 else MiniBatchKMeans
-            model = kind(self.max_samples, random_state=0)
-            groups = np.unique(model.fit(z, sample_weight=counts).labels_, return_inverse=True)[1]
+            found = kind(limit, random_state=0).fit_predict(z, sample_weight=counts)
+            groups = np.unique(np.asarray(found), return_inverse=True)[1]
         weight = np.bincount(groups, weights=counts)
         points = np.array([np.bincount(groups, weights=counts * c) for c in z.T]).T
         points /= weight[:, None]

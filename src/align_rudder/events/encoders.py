@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Self
 
@@ -13,20 +16,35 @@ from align_rudder.episodes import Episode, tree_index
 from align_rudder.events.base import EventEncoder
 from align_rudder.redistribution import NO_EVENT
 
-__all__ = ["FunctionEvents", "SymbolEvents"]
+__all__ = ["FunctionEvents", "SymbolEvents", "Vocabulary"]
 
 
-class _Vocabulary(EventEncoder):
+class Vocabulary(EventEncoder):
     """Events named by symbols; a symbol that `fit` did not see is the unknown event n."""
 
     _ids: dict[Hashable, int]
 
     def _learn(self, sequences: Sequence[Iterable[Hashable]]) -> None:
-        if not sequences:
+        if not len(sequences):
             raise ValueError("there are no demonstrations to find events in; give some")
-        _, symbols = index_symbols([[s for s in items if s is not None] for items in sequences])
-        self._set_symbols(symbols)
+        self._set_symbols(_symbols_in(sequences))
         self.warn_if_many()
+
+    def extended(self, sequences: Sequence[Iterable[Hashable]]) -> Self:
+        """Return the same encoder with the new symbols of these sequences at the end."""
+        found = _symbols_in(sequences)
+        encoder = copy.copy(self)
+        encoder._set_symbols([*self.symbols_, *(s for s in found if s not in self._ids)])
+        encoder.warn_if_many()
+        return encoder
+
+    @abstractmethod
+    def symbols_of(self, episode: Episode) -> list[Hashable]:
+        """Return the symbol of each step of an episode, None where nothing happened."""
+
+    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
+        self._learn([self.symbols_of(episode) for episode in episodes])
+        return self
 
     def _set_symbols(self, symbols: Sequence[Hashable]) -> None:
         self.symbols_ = list(symbols)
@@ -41,7 +59,7 @@ class _Vocabulary(EventEncoder):
         return {"symbols": [encode_symbol(s) for s in self.symbols_]}, {}
 
 
-class SymbolEvents(_Vocabulary):
+class SymbolEvents(Vocabulary):
     """Every symbol is an event each time it occurs.
 
     Args:
@@ -63,14 +81,6 @@ class SymbolEvents(_Vocabulary):
         self._learn(sequences)
         return self
 
-    def extended(self, sequences: Sequence[Iterable[Hashable]]) -> SymbolEvents:
-        """Return the same encoder with the new symbols of these sequences at the end."""
-        new = [s for s in index_symbols(sequences)[1] if s not in self._ids]
-        encoder = SymbolEvents(self.source)
-        encoder._set_symbols([*self.symbols_, *new])
-        encoder.warn_if_many()
-        return encoder
-
     def encode_sequence(self, sequence: Iterable[Hashable]) -> np.ndarray:
         """Return the event ids of a sequence; None is no event, an unseen symbol is n."""
         items = (x.item() if isinstance(x, np.generic) else x for x in sequence)
@@ -79,11 +89,7 @@ class SymbolEvents(_Vocabulary):
         except TypeError as error:
             raise ValueError(f"{sequence!r} holds something not hashable: {error}") from error
 
-    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
-        self._learn([self._symbols_of(episode) for episode in episodes])
-        return self
-
-    def _symbols_of(self, episode: Episode) -> list[Hashable]:
+    def symbols_of(self, episode: Episode) -> list[Hashable]:
         tree = (
             episode.actions
             if self.source == "action"
@@ -113,6 +119,14 @@ class SymbolEvents(_Vocabulary):
         return encoder
 
 
+def _symbols_in(sequences: Sequence[Iterable[Hashable]]) -> list[Hashable]:
+    """Return the symbols of sequences in order; None stands for no event and is none."""
+    found = [s for s in index_symbols(sequences)[1] if s is not None]
+    with contextlib.suppress(TypeError):
+        found.sort()  # pyright: ignore[reportCallIssue]
+    return found
+
+
 def _symbol(value: Any) -> Hashable:
     """Return a hashable symbol for a number, a string or an array of numbers."""
     if isinstance(value, np.ndarray):
@@ -125,7 +139,7 @@ def _symbol(value: Any) -> Hashable:
     return value.item() if isinstance(value, np.generic) else value
 
 
-class FunctionEvents(_Vocabulary):
+class FunctionEvents(Vocabulary):
     """Events by a user's function of the transition; None means that nothing happened.
 
     Args:
@@ -145,11 +159,10 @@ class FunctionEvents(_Vocabulary):
             )
         self.function = function
 
-    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
-        sequences = []
-        for episode in episodes:
-            infos = episode.infos if episode.infos is not None else [{}] * len(episode)
-            found = [
+    def symbols_of(self, episode: Episode) -> list[Hashable]:
+        infos = episode.infos if episode.infos is not None else [{}] * len(episode)
+        return [
+            _symbol(
                 self.function(
                     tree_index(episode.observations, t),
                     tree_index(episode.actions, t),
@@ -157,11 +170,9 @@ class FunctionEvents(_Vocabulary):
                     tree_index(episode.observations, t + 1),
                     infos[t],
                 )
-                for t in range(len(episode))
-            ]
-            sequences.append([_symbol(s) for s in found])
-        self._learn(sequences)
-        return self
+            )
+            for t in range(len(episode))
+        ]
 
     def transition_event(
         self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]

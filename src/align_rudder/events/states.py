@@ -276,7 +276,7 @@ class FeatureEvents(EventEncoder):
         keys: Sequence[str] | None = None,
         gamma: float = 0.99,
         n_features: int = 64,
-        max_samples: int = 1000,
+        max_samples: int = 400,
         seed: int = 0,
     ) -> None:
         self.max_events = max_events
