@@ -1,0 +1,203 @@
+"""TabularMDP: an environment as tables, shared by Gymnasium classes and compiled learners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numba import njit
+
+from align_rudder.episodes import Episode
+
+__all__ = ["TabularMDP", "optimal_policy", "rollout"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TabularMDP:
+    """A finite environment with a time limit; transitions branch into at most K outcomes.
+
+    Attributes:
+        next_states: State reached (S, A, K).
+        cumulative: Probability of this outcome or one before it (S, A, K); the last is 1.
+        rewards: Reward (S, A, K).
+        terminal: Whether the episode ends (S, A, K).
+        starts: Probability of each start state (S,).
+        horizon: Steps after which an episode is cut off.
+        time_factor: What a reward at step t = 1…horizon is multiplied with (horizon + 1,); all 1
+            where rewards do not depend on time.
+    """
+
+    next_states: np.ndarray
+    cumulative: np.ndarray
+    rewards: np.ndarray
+    terminal: np.ndarray
+    starts: np.ndarray
+    horizon: int
+    time_factor: np.ndarray
+
+    def __post_init__(self) -> None:
+        shape = self.next_states.shape
+        for name in ("cumulative", "rewards", "terminal"):
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"{name} has shape {getattr(self, name).shape}, needed is {shape}")
+        if not np.allclose(self.cumulative[..., -1], 1.0):
+            raise ValueError(
+                "the probabilities of the outcomes of a state and action must sum to 1"
+            )
+        if self.next_states.min() < 0 or self.next_states.max() >= shape[0]:
+            raise ValueError(f"next_states must be 0 to {shape[0] - 1}")
+        if self.starts.shape != (shape[0],) or not np.isclose(self.starts.sum(), 1.0):
+            raise ValueError(f"starts must hold {shape[0]} probabilities that sum to 1")
+        if self.time_factor.shape != (self.horizon + 1,):
+            raise ValueError(f"time_factor must have {self.horizon + 1} entries, one for each step")
+
+    @property
+    def n_states(self) -> int:
+        """Number of states S."""
+        return self.next_states.shape[0]
+
+    @property
+    def n_actions(self) -> int:
+        """Number of actions A."""
+        return self.next_states.shape[1]
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """Probability of each outcome (S, A, K)."""
+        return np.diff(self.cumulative, axis=2, prepend=0.0)
+
+    def __repr__(self) -> str:
+        return (
+            f"TabularMDP({self.n_states} states, {self.n_actions} actions, "
+            f"{int((self.starts > 0).sum())} start states, horizon {self.horizon})"
+        )
+
+    @classmethod
+    def from_outcomes(
+        cls,
+        outcomes: Any,
+        starts: np.ndarray,
+        horizon: int,
+        time_factor: np.ndarray | None = None,
+    ) -> Self:
+        """Build the tables from lists of outcomes.
+
+        Args:
+            outcomes: outcomes[s][a] is a list of (probability, next state, reward, terminal), as
+                in Gymnasium's toy-text environments.
+            starts: Probability of each start state.
+            horizon: Time limit.
+            time_factor: What a reward at step t is multiplied with (horizon + 1,).
+        """
+        n_states = len(outcomes)
+        n_actions = len(outcomes[0])
+        if any(len(outcomes[s]) != n_actions for s in range(n_states)):
+            raise ValueError("every state needs the same number of actions")
+        k = max(len(outcomes[s][a]) for s in range(n_states) for a in range(n_actions))
+        shape = (n_states, n_actions, k)
+        next_states, terminal = np.zeros(shape, np.int32), np.ones(shape, bool)
+        probabilities, rewards = np.zeros(shape), np.zeros(shape)
+        for s in range(n_states):
+            for a in range(n_actions):
+                for i, (p, s2, r, end) in enumerate(outcomes[s][a]):
+                    probabilities[s, a, i], next_states[s, a, i] = p, s2
+                    rewards[s, a, i], terminal[s, a, i] = r, end
+        cumulative = np.cumsum(probabilities, axis=2)
+        if not np.allclose(cumulative[..., -1], 1.0):
+            raise ValueError(
+                "the probabilities of the outcomes of a state and action must sum to 1"
+            )
+        cumulative[..., -1] = 1.0
+        if time_factor is None:
+            time_factor = np.ones(horizon + 1)
+        return cls(
+            next_states,
+            cumulative,
+            rewards,
+            terminal,
+            np.asarray(starts, float),
+            int(horizon),
+            np.asarray(time_factor, float),
+        )
+
+    @classmethod
+    def from_gymnasium(cls, env: Any, horizon: int | None = None) -> Self:
+        """Take the tables of a toy-text environment (Taxi, FrozenLake, CliffWalking, …).
+
+        Args:
+            env: An environment with `P[s][a] = [(probability, next state, reward, terminal), …]`
+                and `initial_state_distrib`.
+            horizon: Time limit; None for that of the environment's specification.
+        """
+        inner = env.unwrapped
+        if not hasattr(inner, "P") or not hasattr(inner, "initial_state_distrib"):
+            raise ValueError(
+                f"{inner} has no tables P and initial_state_distrib; only environments such as "
+                "Gymnasium's toy-text ones can be taken"
+            )
+        if horizon is None:
+            horizon = env.spec.max_episode_steps if env.spec is not None else None
+            if horizon is None:
+                raise ValueError(f"{inner} has no time limit of its own; give horizon=…")
+        return cls.from_outcomes(inner.P, inner.initial_state_distrib, horizon)
+
+
+@njit(cache=True)
+def _sweep(values, next_states, probabilities, rewards, terminal, gamma):
+    change = 0.0
+    for s in range(next_states.shape[0]):
+        best = -np.inf
+        for a in range(next_states.shape[1]):
+            total = 0.0
+            for k in range(next_states.shape[2]):
+                future = 0.0 if terminal[s, a, k] else gamma * values[next_states[s, a, k]]
+                total += probabilities[s, a, k] * (rewards[s, a, k] + future)
+            best = max(best, total)
+        change = max(change, abs(best - values[s]))
+        values[s] = best
+    return change
+
+
+def optimal_policy(mdp: TabularMDP, gamma: float = 0.99, tolerance: float = 1e-12) -> np.ndarray:
+    """Return an optimal action for each state, by value iteration.
+
+    Discounting stands for the wish to be quick. Among equally good actions, the first is taken.
+
+    Returns:
+        Actions (S,).
+    """
+    values = np.zeros(mdp.n_states)
+    probabilities = mdp.probabilities
+    while True:
+        change = _sweep(values, mdp.next_states, probabilities, mdp.rewards, mdp.terminal, gamma)
+        if change <= tolerance:
+            break
+    future = np.where(mdp.terminal, 0.0, gamma * values[mdp.next_states])
+    q = (probabilities * (mdp.rewards + future)).sum(axis=2)
+    return (q >= q.max(axis=1, keepdims=True) - 1e-9).argmax(axis=1)
+
+
+def rollout(
+    mdp: TabularMDP,
+    policy: np.ndarray,
+    rng: np.random.Generator,
+    exploration: float = 0.0,
+    start: int | None = None,
+) -> Episode:
+    """Return one episode of a policy that takes a random action with probability `exploration`."""
+    state = int(rng.choice(mdp.n_states, p=mdp.starts)) if start is None else int(start)
+    observations, actions, rewards = [state], [], []
+    terminated = False
+    for t in range(1, mdp.horizon + 1):
+        explore = rng.random() < exploration
+        action = int(rng.integers(mdp.n_actions)) if explore else int(policy[state])
+        k = int(np.searchsorted(mdp.cumulative[state, action], rng.random(), side="right"))
+        rewards.append(float(mdp.rewards[state, action, k] * mdp.time_factor[t]))
+        terminated = bool(mdp.terminal[state, action, k])
+        state = int(mdp.next_states[state, action, k])
+        observations.append(state)
+        actions.append(action)
+        if terminated:
+            break
+    return Episode(observations, actions, np.array(rewards), terminated, not terminated)
