@@ -341,3 +341,13 @@ def test_subgoal_table_is_the_first_subgoal_behind_each_cell(two):
         behind = [i for i, g in enumerate(two.strategies_[k].subgoals) if g.column > column]
         expected = behind[0] if behind else len(two.strategies_[k].subgoals)
         assert table[cell] == two.next_subgoal(cell) == expected
+
+
+def test_subgoals_of_a_given_value_in_the_model():
+    runs = ["KDSC", "KDSC", "KDxSC"]
+    plain = AlignRudder().fit_events(runs)
+    value = plain.subgoals_[0].reward
+    model = AlignRudder(subgoal_value=value).fit_events(runs)
+    expected = np.isclose(plain.strategies_[0].column_rewards, value, rtol=1e-3, atol=0)
+    assert [goal.column for goal in model.subgoals_] == np.flatnonzero(expected).tolist()
+    assert expected.any()

@@ -78,6 +78,7 @@ class AlignRudder(BaseEstimator):
         subgoal_threshold: Sub-goals are columns whose mean redistributed reward is above this;
             None for the default of `find_subgoals`.
         subgoal_conservation: Instead: columns that this share of the demonstrations holds.
+        subgoal_value: Instead: columns whose mean redistributed reward is this value.
         progress: Whether to show progress bars.
 
     Attributes:
@@ -123,6 +124,7 @@ class AlignRudder(BaseEstimator):
         baseline: float = 0.0,
         subgoal_threshold: float | None = None,
         subgoal_conservation: float | None = None,
+        subgoal_value: float | None = None,
         progress: bool = False,
     ) -> None:
         self.events = events
@@ -137,6 +139,7 @@ class AlignRudder(BaseEstimator):
         self.baseline = baseline
         self.subgoal_threshold = subgoal_threshold
         self.subgoal_conservation = subgoal_conservation
+        self.subgoal_value = subgoal_value
         self.progress = progress
 
     # Fitting
@@ -290,6 +293,7 @@ class AlignRudder(BaseEstimator):
                 rewards,
                 threshold=self.subgoal_threshold,
                 conservation=self.subgoal_conservation,
+                value=self.subgoal_value,
             )
             self.strategies_.append(Strategy(members, alignment, profile, rewards, goals))
         used = np.concatenate([m for m, _ in parts]) if parts else np.empty(0, int)

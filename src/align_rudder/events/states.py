@@ -53,7 +53,28 @@ def _flat(tree: Tree, keys: Sequence[str] | None, n: int) -> np.ndarray:
     return np.hstack([leaf.reshape(n, -1) for leaf in leaves(tree, keys)])
 
 
-class StateEvents(EventEncoder):
+class _RegionEvents(EventEncoder):
+    """An event is a region of states, which happens when it is entered."""
+
+    collapse_runs = True
+
+    def transition_event(
+        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
+    ) -> int:
+        return self.start_event(next_obs)
+
+    def transition_events(
+        self,
+        obs: Tree,
+        actions: Tree,
+        rewards: np.ndarray,
+        next_obs: Tree,
+        infos: Sequence[Mapping[str, Any]],
+    ) -> np.ndarray:
+        return self.start_events(next_obs)
+
+
+class StateEvents(_RegionEvents):
     """Discrete states, clustered by their successor representation; an event is a cluster entered.
 
     Only states that demonstrations visit are clustered; if there are no more than `max_events`,
@@ -78,8 +99,6 @@ class StateEvents(EventEncoder):
         >>> events.encode(Episode([0, 1, 1, 2], [0, 0, 0], [0, 0, 0])).events[1]
         np.int64(-1)
     """
-
-    collapse_runs = True
 
     def __init__(
         self,
@@ -198,11 +217,6 @@ class StateEvents(EventEncoder):
         row = self._states_of(obs, 1)[0].tolist()
         return self._lookup.get(row[0] if len(row) == 1 else tuple(row), NO_EVENT)
 
-    def transition_event(
-        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
-    ) -> int:
-        return self.start_event(next_obs)
-
     def start_events(self, obs: Tree) -> np.ndarray:
         n = len(leaves(obs, self.keys)[0])
         states = self._states_of(obs, n)
@@ -219,16 +233,6 @@ class StateEvents(EventEncoder):
             inside = np.all((states >= low) & (states <= high), axis=1)
         codes = np.where(inside[:, None], states - low, 0) @ strides
         return np.where(inside, table[codes], NO_EVENT)
-
-    def transition_events(
-        self,
-        obs: Tree,
-        actions: Tree,
-        rewards: np.ndarray,
-        next_obs: Tree,
-        infos: Sequence[Mapping[str, Any]],
-    ) -> np.ndarray:
-        return self.start_events(next_obs)
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         header = {
@@ -251,7 +255,7 @@ class StateEvents(EventEncoder):
         return encoder
 
 
-class FeatureEvents(EventEncoder):
+class FeatureEvents(_RegionEvents):
     """Vector states, clustered by their successor features; an event is a cluster entered.
 
     The features φ(s) are memberships in `n_features` regions of the demonstrations (soft
@@ -266,8 +270,6 @@ class FeatureEvents(EventEncoder):
         max_samples: The most states that are clustered.
         seed: Seed of k-means.
     """
-
-    collapse_runs = True
 
     def __init__(
         self,
@@ -353,21 +355,6 @@ class FeatureEvents(EventEncoder):
         psi = self._psi(self._vectors(obs, 1))
         nearest = ((self.arrays_["exemplars"] - psi[0]) ** 2).sum(axis=1).argmin()
         return int(self.arrays_["labels"][nearest])
-
-    def transition_event(
-        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
-    ) -> int:
-        return self.start_event(next_obs)
-
-    def transition_events(
-        self,
-        obs: Tree,
-        actions: Tree,
-        rewards: np.ndarray,
-        next_obs: Tree,
-        infos: Sequence[Mapping[str, Any]],
-    ) -> np.ndarray:
-        return self.start_events(next_obs)
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         header = {
