@@ -15,7 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-__all__ = ["NO_EVENT", "Redistribution", "Scorer", "match_columns", "prefix_scores_numpy"]
+__all__ = [
+    "NO_EVENT",
+    "Redistribution",
+    "Scorer",
+    "advance",
+    "match_columns",
+    "prefix_scores_numpy",
+]
 
 NO_EVENT = -1
 
@@ -44,7 +51,7 @@ def prefix_scores_numpy(pssm: np.ndarray, events: np.ndarray, gap: float = 0.0) 
 
 
 @njit(cache=True, nogil=True)
-def _advance(row, e, pssm, bounds, gap, hint):
+def advance(row, e, pssm, bounds, gap, hint):
     """Add event e to a row in place; return the new score S and the first cell that has it.
 
     `hint` is the cell before the event, which is often still the first one.
@@ -85,7 +92,7 @@ def _advance(row, e, pssm, bounds, gap, hint):
 def _advance_many(rows, events, scores, cells, pssm, bounds, gap):
     for i in range(len(events)):
         if events[i] >= 0:
-            scores[i], cells[i] = _advance(rows[i], events[i], pssm, bounds, gap, cells[i])
+            scores[i], cells[i] = advance(rows[i], events[i], pssm, bounds, gap, cells[i])
 
 
 @njit(cache=True, nogil=True)
@@ -93,7 +100,7 @@ def _prefix(row, events, scores, cells, pssm, bounds, gap):
     score, cell = 0.0, 0
     for t in range(len(events)):
         if events[t] >= 0:
-            score, cell = _advance(row, events[t], pssm, bounds, gap, cell)
+            score, cell = advance(row, events[t], pssm, bounds, gap, cell)
         scores[t], cells[t] = score, cell
 
 
@@ -120,7 +127,7 @@ class Scorer:
             wide[: self.n_events, self.bounds[k] + 1 : self.bounds[k + 1]] = pssm
         if gap == 0.0:
             wide[wide <= 0] = -np.inf  # never part of a best alignment
-        self._tables = (wide, self.bounds, self.gap)
+        self.tables = (wide, self.bounds, self.gap)
 
     @property
     def n_cells(self) -> int:
@@ -147,11 +154,11 @@ class Scorer:
         self, rows: np.ndarray, events: np.ndarray, scores: np.ndarray, cells: np.ndarray
     ) -> None:
         """Add one event to each row, in place; -1 leaves row, score and cell as they are."""
-        _advance_many(rows, events, scores, cells, *self._tables)
+        _advance_many(rows, events, scores, cells, *self.tables)
 
     def advance_one(self, row: np.ndarray, event: int, cell: int = 0) -> tuple[float, int]:
         """Add an event (not -1) to one row at a cell, in place; return the new score and cell."""
-        return _advance(row, event, *self._tables, cell)
+        return advance(row, event, *self.tables, cell)
 
     def prefix_scores(
         self, events: np.ndarray, start: int = NO_EVENT
@@ -168,7 +175,7 @@ class Scorer:
         row = np.zeros(self.n_cells)
         sequence = self.known(np.concatenate([[start], events]))
         scores, cells = np.empty(len(sequence)), np.empty(len(sequence), np.int64)
-        _prefix(row, sequence, scores, cells, *self._tables)
+        _prefix(row, sequence, scores, cells, *self.tables)
         return scores[1:] - scores[0], cells[1:]
 
 
