@@ -714,3 +714,13 @@ def test_the_summary_shows_alignment_consensus_and_subgoals():
         assert f"{goal.reward:.4f}" in text
     assert f"C = {model.scale_:.4g}" in text
     assert "4 demonstrations" in repr(model)
+
+
+def test_a_detour_of_one_demonstration_earns_nothing():
+    runs = ["KxDC", "KDC", "KDC"]
+    rewards = AlignRudder().fit_events(runs).redistribute_events("KxDC", 1.0).rewards
+    assert (rewards > 0).tolist() == [True, False, True, True]
+    everything = AlignRudder(min_conservation=0.0).fit_events(runs)
+    assert (everything.redistribute_events("KxDC", 1.0).rewards > 0).all()
+    with pytest.raises(ValueError, match=r"min_conservation=1.5 is a share"):
+        AlignRudder(min_conservation=1.5).fit_events(runs)

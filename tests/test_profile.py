@@ -204,3 +204,20 @@ def test_the_table_says_what_the_profile_holds(rows, max_columns):
     else:
         assert rest == []
     assert str(profile) == profile.table()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.9])
+def test_columns_of_a_minority_are_left_out(share):
+    rows = ["ABCD-", "ABC-X", "AB--X", "A----"]
+    whole = Profile.from_alignment(_alignment(rows))
+    part = Profile.from_alignment(_alignment(rows), min_conservation=share)
+    expected = [c for c, held in zip(whole.columns, whole.conservation) if held > share + 1e-9]
+    assert part.columns.tolist() == (expected or whole.columns.tolist())
+    same = np.isin(whole.columns, part.columns)
+    np.testing.assert_array_equal(part.pssm, whole.pssm[:, same])
+
+
+def test_if_no_column_is_shared_by_enough_all_are_kept():
+    rows = ["A--", "-B-", "--C"]
+    profile = Profile.from_alignment(_alignment(rows), np.full(3, 0.1), min_conservation=0.5)
+    assert profile.columns.tolist() == [0, 1, 2]

@@ -108,11 +108,11 @@ def test_the_model_passes_its_rules_on():
     runs = ["ABCD", "ABCD", "ABXD", "ABYD"]
     strict = AlignRudder(subgoal_conservation=1.0).fit_events(runs)
     assert [g.symbol for g in strict.subgoals_] == list("ABD")
-    loose = AlignRudder(subgoal_conservation=0.5).fit_events(runs)
+    loose = AlignRudder(subgoal_conservation=0.5, min_conservation=0.4).fit_events(runs)
     assert [g.symbol for g in loose.subgoals_] == list("ABCD")
     rewards = loose.strategies_[0].column_rewards
     least = float(rewards[loose.profile_.conservation == 1.0].min())
-    above = AlignRudder(subgoal_threshold=least - 1e-9).fit_events(runs)
+    above = AlignRudder(subgoal_threshold=least - 1e-9, min_conservation=0.4).fit_events(runs)
     assert columns(above.subgoals_) == np.flatnonzero(rewards > least - 1e-9).tolist()
     with pytest.raises(ValueError, match="one of threshold, conservation and value"):
         AlignRudder(subgoal_threshold=0.1, subgoal_conservation=0.5).fit_events(runs)
@@ -269,8 +269,8 @@ def test_progress_of_a_growing_demonstration(two):
     for k, demo in [(0, list("KADSC")), (1, list("CASDK"))]:
         goals = [g.symbol for g in two.strategies_[k].subgoals]
         events = two.encode_events(demo)
-        # The first event alone is worth as much in the other strategy.
-        for t in range(2, len(demo) + 1):
+        # The first event alone is worth as much in the other strategy, and the second is noise.
+        for t in range(3, len(demo) + 1):
             progress = two.progress_of(events[:t])
             reached = [i for i, symbol in enumerate(goals) if symbol in demo[:t]]
             assert progress.strategy == k

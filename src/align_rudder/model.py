@@ -72,6 +72,9 @@ class AlignRudder(BaseEstimator):
         engine: "native" or "clustalw".
         refine: Rounds of refinement of the alignment.
         strategies: Number of strategies in the demonstrations; None to find it.
+        min_conservation: Profile columns are those whose event more than this share of a
+            strategy's demonstrations holds. What only a minority does (a detour, a step back and
+            forth) would otherwise be rewarded too, and can keep a learner walking in circles.
         top_n: Use only the best demonstrations, by return, and the shorter among equals.
         baseline: Return of an episode worth nothing. The redistributed reward of a demonstration
             is scaled to its mean return less this.
@@ -104,7 +107,7 @@ class AlignRudder(BaseEstimator):
         ['key', 'door', 'chest']
         >>> rr = model.redistribute_events(["cat", "key", "key", "door"], ret=0.0)
         >>> (rr.rewards > 0).tolist()
-        [True, True, False, True]
+        [False, True, False, True]
         >>> bool(rr.rewards.sum() + rr.correction == 0.0)
         True
     """
@@ -120,6 +123,7 @@ class AlignRudder(BaseEstimator):
         engine: str = "native",
         refine: int = 1,
         strategies: int | None = None,
+        min_conservation: float = 0.5,
         top_n: int | None = None,
         baseline: float = 0.0,
         subgoal_threshold: float | None = None,
@@ -135,6 +139,7 @@ class AlignRudder(BaseEstimator):
         self.engine = engine
         self.refine = refine
         self.strategies = strategies
+        self.min_conservation = min_conservation
         self.top_n = top_n
         self.baseline = baseline
         self.subgoal_threshold = subgoal_threshold
@@ -219,6 +224,10 @@ class AlignRudder(BaseEstimator):
         )
 
     def _choose(self, returns: Sequence[float], lengths: Sequence[int]) -> np.ndarray:
+        if not 0 <= self.min_conservation < 1:
+            raise ValueError(
+                f"min_conservation={self.min_conservation} is a share, at least 0 and below 1"
+            )
         if self.top_n is not None and self.top_n < 2:
             raise ValueError(f"top_n={self.top_n}; at least 2 demonstrations are needed to align")
         chosen = select_top(returns, lengths, self.top_n)
@@ -274,7 +283,9 @@ class AlignRudder(BaseEstimator):
         tree: np.ndarray,
     ) -> None:
         """Make all that follows from the alignments: profiles, C, sub-goals."""
-        profiles = [Profile.from_alignment(alignment, p) for _, alignment in parts]
+        profiles = [
+            Profile.from_alignment(alignment, p, self.min_conservation) for _, alignment in parts
+        ]
         scorer = Scorer([profile.pssm for profile in profiles], self.gap)
         mean_score = 0.0
         if profiles:

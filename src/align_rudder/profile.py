@@ -50,8 +50,20 @@ class Profile:
     symbols: Sequence[Hashable]
 
     @classmethod
-    def from_alignment(cls, alignment: Alignment, background: np.ndarray | None = None) -> Profile:
-        """Count the columns of an alignment and score them against the background."""
+    def from_alignment(
+        cls,
+        alignment: Alignment,
+        background: np.ndarray | None = None,
+        min_conservation: float = 0.0,
+    ) -> Profile:
+        """Count the columns of an alignment and score them against the background.
+
+        Args:
+            alignment: The alignment.
+            background: Frequency of each event; None for that in the alignment.
+            min_conservation: Keep only columns whose top event more than this share of the
+                sequences holds; if there is none, all are kept.
+        """
         matrix, n_events = alignment.matrix, len(alignment.symbols)
         n, length = matrix.shape
         counts = np.zeros((n_events, length))
@@ -75,7 +87,9 @@ class Profile:
         if single:
             # With one event only, q ≤ p = 1 and every score would be 0; count matches instead.
             log_odds = np.where(frequencies > 0, frequencies, -np.inf)
-        kept = np.flatnonzero((log_odds > 0).any(axis=0))
+        useful = (log_odds > 0).any(axis=0)
+        shared = useful & (frequencies.max(axis=0, initial=0.0) > min_conservation + 1e-12)
+        kept = np.flatnonzero(shared if shared.any() else useful)
         lambdas = np.ones(len(kept)) if single else solve_lambda(background, log_odds[:, kept])
         lambdas = np.where(np.isfinite(lambdas), lambdas, 1.0)
         return cls(
