@@ -132,7 +132,11 @@ def test_options_reach_the_model(files, capsys):
         (["fit", "empty.jsonl"], "holds no sequence"),
         (["fit", "headless.fasta"], "begins with a line '>name'"),
         (["fit", "cut.npz"], "truncated"),
-        (["fit", "demos.npz", "-o", "missing/m.npz"], "folder does not exist"),
+        (["fit", "demos.npz", "-o", "missing/m.npz"], "missing does not exist; create it"),
+        (["fit", "demos.npz", "--json", "missing/m.json"], "missing does not exist; create it"),
+        (["fit", "demos.npz", "-o", "pipe"], "device or pipe"),
+        (["fit", "demos.npz", "--baseline", "nan"], "baseline=nan must be a finite number"),
+        (["fit", "logs.jsonl", "--max-events", "3"], "--max-events"),
         (["fit", "demos.npz", "--max-events", "3"], "need --events"),
         (["fit", "logs.jsonl", "--events", "state"], "events already"),
         (["fit", "demos.npz", "--baseline", "2"], "not above the baseline"),
@@ -145,6 +149,7 @@ def test_options_reach_the_model(files, capsys):
 def test_mistakes_are_told_in_one_line(files, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(files)
     Path("demos.txt").write_text("x")
+    os.mkfifo("pipe")
     Path("one.jsonl").write_text('["a", "b"]\n')
     Path("broken.jsonl").write_text('["a", "b"]\n["a",\n')
     Path("noreturn.jsonl").write_text('{"events": ["a"], "return": "much"}\n')
@@ -201,3 +206,54 @@ def test_as_a_program_with_a_closed_pipe_and_help(files):
     pipe.stdout.close()
     assert b"Traceback" not in pipe.stderr.read()
     assert pipe.wait() == 0
+
+
+def test_files_are_written_even_if_nobody_reads_the_table(files):
+    model = files / "m.npz"
+    ar.AlignRudder().fit(crafting_demonstrations(6)).save(model)
+    pipe = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "align_rudder",
+            "redistribute",
+            str(model),
+            str(files / "new.npz"),
+            "-o",
+            str(files / "rr.npz"),
+            "--json",
+            str(files / "rr.json"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    pipe.stdout.close()
+    pipe.wait()
+    assert len(json.loads((files / "rr.json").read_text())) == 2
+    with np.load(files / "rr.npz") as stored:
+        assert len(stored["returns"]) == 2
+
+
+def test_a_link_is_followed_and_stays_a_link(files):
+    (files / "link.npz").symlink_to(files / "target.npz")
+    assert run("fit", files / "logs.jsonl", "-o", files / "link.npz") == 0
+    assert (files / "link.npz").is_symlink()
+    assert ar.AlignRudder.load(files / "target.npz").returns_ == [2.0, 1.0]
+
+
+def test_episodes_of_another_task_are_noticed(files, capsys):
+    ar.AlignRudder().fit_events(["abc", "abc"]).save(files / "m.npz")
+    assert run("redistribute", files / "m.npz", files / "logs.jsonl") == 0
+    assert "no event that the model knows" in capsys.readouterr().err
+
+
+def test_odd_text_files(files, capsys):
+    (files / "bom.jsonl").write_bytes(b"\xef\xbb\xbf" + '["a\u2028b", "c"]\n'.encode() * 2)
+    assert run("fit", files / "bom.jsonl", "-o", files / "m.npz") == 0
+    assert ar.AlignRudder.load(files / "m.npz").events_.symbols_ == ["a\u2028b", "c"]
+    (files / "spaced.fasta").write_text(">a\nAB CD\n>b\nABCD\n")
+    assert run("fit", files / "spaced.fasta", "-o", files / "m.npz") == 0
+    assert ar.AlignRudder.load(files / "m.npz").events_.symbols_ == list("ABCD")
+    capsys.readouterr()
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == f"align-rudder {ar.__version__}"

@@ -274,7 +274,7 @@ def test_the_top_n_of_episodes_are_those_of_highest_return():
     [
         ({}, [], None, r"got 0 demonstration\(s\); at least 2"),
         ({}, ["AB"], None, r"got 1 demonstration\(s\); at least 2"),
-        ({"top_n": 1}, ["AB", "AB"], None, r"top_n=1; at least 2"),
+        ({"top_n": 1}, ["AB", "AB"], None, r"top_n=1 must be a whole number of at least 2"),
         ({}, "AB", None, r"got one sequence \('AB'\); a list"),
         ({}, [1, 2], None, r"sequences\[0\].* 1.*sequence.*needed"),
         ({}, [["A"], [["B"]]], None, r"sequence 1 holds \['B'\] of type list.*not hashable"),

@@ -365,7 +365,7 @@ def test_scores_do_not_depend_on_what_comes_later():
 
 @pytest.mark.parametrize("ret", [float("nan"), float("inf")])
 def test_a_return_that_is_not_finite_is_refused(ret):
-    with pytest.raises(ValueError, match=rf"the return is {ret}; it must be finite"):
+    with pytest.raises(ValueError, match=rf"the return is {ret}; it must be a finite number"):
         fitted("plain").redistribute_events(["K"], ret)
 
 

@@ -135,3 +135,31 @@ def test_bad_use(model, demos):
         fill_replay_buffer(ReplayBuffer(100, *spaces, device="cpu"), demos)
     with pytest.raises(ValueError, match="do not fit into a buffer of 10"):
         fill_replay_buffer(ReplayBuffer(10, *spaces, device="cpu"), demos, model)
+
+
+def test_a_reset_in_the_middle_of_an_episode_is_noticed(model, demos):
+    """As when `learn` is called again: the environment is reset without a last step."""
+    spaces = gym.spaces.Discrete(16), gym.spaces.Discrete(4)
+    buffer = RedistributedReplayBuffer(200, *spaces, n_envs=1, device="cpu", model=model)
+
+    def add(episode, steps):
+        for t in range(steps):
+            done = t == len(episode) - 1
+            values = (
+                episode.observations[t],
+                episode.observations[t + 1],
+                episode.actions[t],
+                episode.rewards[t],
+                done,
+            )
+            buffer.add(*(np.array([v]) for v in values), [{}])
+
+    add(demos[0], 3)
+    add(demos[1], len(demos[1]))
+    stored = buffer.rewards[3 : 3 + len(demos[1]), 0]
+    np.testing.assert_allclose(stored, model.redistribute(demos[1]).with_correction(), atol=1e-6)
+    add(demos[0], 2)
+    buffer.restart()
+    add(demos[2], len(demos[2]))
+    stored = buffer.rewards[buffer.pos - len(demos[2]) : buffer.pos, 0]
+    np.testing.assert_allclose(stored, model.redistribute(demos[2]).with_correction(), atol=1e-6)

@@ -1,5 +1,6 @@
 """The Gymnasium wrapper, judged by Gymnasium, by Stable-Baselines3 and by `redistribute`."""
 
+import contextlib
 import warnings
 
 import gymnasium as gym
@@ -260,3 +261,34 @@ def test_bad_arguments(lake, model, tmp_path):
         ar.RedistributeReward(lake, 3)
     with pytest.raises(FileNotFoundError, match="no file"):
         ar.RedistributeReward(lake, tmp_path / "none.npz")
+
+
+def test_tuples_of_numbers_can_be_wrapped():
+    env = gym.make("Blackjack-v1")
+    episodes = []
+    seed = 0
+    while len(episodes) < 4:
+        observations, taken, rewards, _, ended = play(env, [0], seed)
+        seed += 1
+        if rewards[-1] > 0:
+            episodes.append(ar.Episode(observations, taken, rewards, *ended))
+    model = ar.AlignRudder(ar.StateEvents(), strategies=1, min_conservation=0.0)
+    with contextlib.suppress(ar.AlignRudderWarning):  # four hands may share no state
+        model.fit(episodes)
+    wrapped = ar.RedistributeReward(env, model)
+    for seed in range(20):
+        _, _, rewards, infos, _ = play(wrapped, [1, 0, 0, 0], seed)
+        assert sum(rewards) == pytest.approx(sum(i["original_reward"] for i in infos), abs=1e-9)
+
+
+def test_info_keys_that_are_taken_are_warned_of(lake, model):
+    class Telling(gym.Wrapper):
+        def step(self, action):
+            *rest, info = self.env.step(action)
+            return *rest, {**info, "event": "mine"}
+
+    env = ar.RedistributeReward(Telling(lake), model)
+    env.reset(seed=0)
+    with pytest.warns(ar.AlignRudderWarning, match=r"info has \['event'\]"):
+        env.step(1)
+    env.step(1)  # once is enough

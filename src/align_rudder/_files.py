@@ -11,7 +11,14 @@ from typing import IO, Any
 
 import numpy as np
 
-__all__ = ["decode_symbol", "encode_symbol", "load_npz", "save_npz", "write_whole"]
+__all__ = [
+    "check_writable",
+    "decode_symbol",
+    "encode_symbol",
+    "load_npz",
+    "save_npz",
+    "write_whole",
+]
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
@@ -21,12 +28,13 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], objec
         path: The file to write; its folder must exist.
         write: Called with the open binary file.
     """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; create it")
-    if path.is_dir():
-        raise ValueError(f"cannot write {path}: it is a folder; give the name of a file")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    path = check_writable(path)
+    try:
+        handle, temporary = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"
+        )
+    except OSError as error:
+        raise ValueError(f"cannot write into the folder {path.parent}: {error.strerror}") from error
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)
@@ -39,6 +47,18 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], objec
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def check_writable(path: str | os.PathLike[str]) -> Path:
+    """Return the file that a path leads to, or say why none can be written there."""
+    path = Path(path).resolve()
+    if not path.parent.is_dir():
+        raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; create it")
+    if path.is_dir():
+        raise ValueError(f"cannot write {path}: it is a folder; give the name of a file")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"cannot write {path}: it is a device or pipe; give the name of a file")
+    return path
 
 
 def save_npz(
@@ -66,7 +86,8 @@ def load_npz(
     """Read what `save_npz` wrote; a damaged file or another format is a `ValueError`."""
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
+        what = "a folder, not a file" if path.is_dir() else "not there"
+        raise FileNotFoundError(f"there is no file {path}: it is {what}")
     try:
         file = np.load(path, allow_pickle=False)
         if not isinstance(file, np.lib.npyio.NpzFile):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
@@ -14,20 +14,18 @@ from tqdm.auto import tqdm
 
 from align_rudder import kernels
 from align_rudder.scoring import Scoring, background, on_grid, quantise, scoring_matrix
+from align_rudder.sequences import GAP, index_symbols
 from align_rudder.text import format_alignment, letters_for, read_fasta, write_fasta
 
 __all__ = [
-    "GAP",
     "Alignment",
     "align",
     "align_ids",
     "check_options",
     "guide_tree",
-    "index_symbols",
     "pairwise_scores",
 ]
 
-GAP = -1
 _MAX_BYTES = 2**32  # what aligning two groups may take; a table with gap costs is refused above
 
 
@@ -115,50 +113,14 @@ class Alignment:
         )
 
 
-def index_symbols(
-    sequences: Sequence[Iterable[Hashable]], symbols: Sequence[Hashable] | None = None
-) -> tuple[list[np.ndarray], list[Hashable]]:
-    """Give each symbol an id; return the sequences as ids and the symbols in order of id.
-
-    Without `symbols`, ids follow the sorted order where symbols can be compared, and the order
-    of first occurrence otherwise.
-    """
-    if isinstance(sequences, (str, bytes)):
-        raise ValueError(
-            f"got one sequence ({sequences!r}); a list of sequences is needed, [[…], […]]"
-        )
-    listed: list[list[Hashable]] = []
-    for i, sequence in enumerate(sequences):
-        try:
-            items = [x.item() if isinstance(x, np.generic) else x for x in sequence]
-        except TypeError as error:
-            raise ValueError(
-                f"sequence {i} is {sequence!r}; a sequence of hashable symbols is needed"
-            ) from error
-        for symbol in items:
-            try:
-                hash(symbol)
-            except TypeError as error:
-                raise ValueError(
-                    f"sequence {i} holds {symbol!r} of type {type(symbol).__name__}, which is not "
-                    "hashable; use strings, numbers or tuples"
-                ) from error
-        listed.append(items)
-    if symbols is None:
-        found = list(dict.fromkeys(symbol for items in listed for symbol in items))
-        with contextlib.suppress(TypeError):
-            found.sort()  # pyright: ignore[reportCallIssue]
-    else:
-        found = list(symbols)
-    ids = {symbol: i for i, symbol in enumerate(found)}
-    return [np.array([ids[s] for s in items], dtype=np.int32) for items in listed], found
-
-
 def pairwise_scores(
     sequences: Sequence[np.ndarray], scores: np.ndarray, gap: float = 0.0, *, progress: bool = False
 ) -> np.ndarray:
     """Return the score of the best alignment of every pair (N, N), each with itself included."""
     n = len(sequences)
+    if n > 1:
+        *_, second, longest = sorted(len(s) for s in sequences)
+        check_memory(second, longest, len(scores), gap)  # before the time is spent
     offsets = np.concatenate([[0], np.cumsum([len(s) for s in sequences])]).astype(np.int64)
     flat = (
         np.concatenate([np.asarray(s, np.int32) for s in sequences]) if n else np.empty(0, np.int32)
@@ -180,18 +142,23 @@ def guide_tree(pair_scores: np.ndarray) -> np.ndarray:
     return linkage(squareform(distance, checks=False), method="average")
 
 
+def check_memory(length_a: int, length_b: int, n_symbols: int, gap: float) -> None:
+    """Refuse to align groups of so many columns if that takes too much memory."""
+    needed = n_symbols * length_b * 8 + ((length_a + 1) * (length_b + 1) if gap else 0)
+    if needed > _MAX_BYTES:
+        raise MemoryError(
+            f"aligning {length_a} with {length_b} columns of {n_symbols} symbols at gap cost "
+            f"{gap:g} needs {needed / 2**30:.3g} GB, allowed are {_MAX_BYTES / 2**30:.3g}; use "
+            "gap=0, fewer or shorter sequences (top_n), or fewer kinds of event"
+        )
+
+
 def _join(a: np.ndarray, b: np.ndarray, scores: np.ndarray, gap: float) -> tuple[float, np.ndarray]:
     """Align two groups, each an alignment matrix; return the score between them and both as one."""
     columns_a = kernels.columns_of(a, len(scores))
     columns_b = kernels.columns_of(b, len(scores))
+    check_memory(a.shape[1], b.shape[1], len(scores), gap)
     cells = (a.shape[1] + 1) * (b.shape[1] + 1)
-    needed = len(scores) * b.shape[1] * 8 + (cells if gap else 0)
-    if needed > _MAX_BYTES:
-        raise MemoryError(
-            f"aligning {a.shape[1]} with {b.shape[1]} columns of {len(scores)} symbols at gap cost "
-            f"{gap:g} needs {needed / 2**30:.3g} GB, allowed are {_MAX_BYTES / 2**30:.3g}; use "
-            "gap=0, fewer or shorter sequences (top_n), or fewer kinds of event"
-        )
     if gap == 0.0:
         tile = 64
         while 16 * cells / tile > _MAX_BYTES / 4:
@@ -268,8 +235,8 @@ def check_options(engine: str, gap: float) -> None:
     """Raise an error for an unknown engine or a gap cost that is none."""
     if engine not in ("native", "clustalw"):
         raise ValueError(f'engine={engine!r} is not known; use "native" or "clustalw"')
-    if not np.isfinite(gap) or gap < 0:
-        raise ValueError(f"gap={gap} must be a cost of at least 0")
+    if not isinstance(gap, Real) or not np.isfinite(float(gap)) or gap < 0:
+        raise ValueError(f"gap={gap!r} must be a cost of at least 0")
 
 
 def align_ids(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 import warnings
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,8 +16,8 @@ import numpy as np
 import tyro
 
 from align_rudder import plot
-from align_rudder._files import save_npz, write_whole
-from align_rudder._warnings import AlignRudderWarning
+from align_rudder._files import check_writable, save_npz, write_whole
+from align_rudder._warnings import AlignRudderWarning, warn
 from align_rudder.demo import crafting_demonstrations, crafting_episode
 from align_rudder.episodes import Episode
 from align_rudder.events import DeltaEvents, EventEncoder, FeatureEvents, StateEvents, SymbolEvents
@@ -62,12 +64,13 @@ class Fit:
 
     def run(self) -> None:
         """Fit, save and show."""
-        if not Path(self.output).resolve().parent.is_dir():
-            raise ValueError(f"cannot write {self.output}: its folder does not exist; create it")
+        _check_outputs(self.output, self.json)
         source = load_source(self.demos)
-        if source.episodes is None and self.events != "auto":
+        asked = (self.events, self.max_events, self.keys)
+        if source.episodes is None and asked != ("auto", None, None):
             raise ValueError(
-                f"{self.demos} holds symbols, which are events already; leave --events out"
+                f"{self.demos} holds symbols, which are events already; leave out --events, "
+                "--max-events and --keys"
             )
         model = AlignRudder(
             _encoder(self.events, self.max_events, self.keys)
@@ -86,9 +89,9 @@ class Fit:
         else:
             model.fit_events(source.sequences or [], source.returns)
         model.save(self.output)
+        _write_json(self.json, as_data(model))
         print(model.summary())
         print(f"\nsaved to {self.output}")
-        _write_json(self.json, as_data(model))
 
 
 @dataclass
@@ -105,7 +108,8 @@ class Redistribute:
     """Also write the same as JSON to this file."""
 
     def run(self) -> None:
-        """Redistribute, show a table, write files."""
+        """Redistribute, write files, show a table."""
+        _check_outputs(self.output, self.json)
         model = AlignRudder.load(self.model)
         source = load_source(self.episodes)
         if source.episodes is not None:
@@ -113,7 +117,8 @@ class Redistribute:
         else:
             pairs = zip(source.sequences or [], source.returns or [], strict=True)
             found = [model.redistribute_events(s, r) for s, r in pairs]
-        print(_table(found))
+        if not any((r.events[r.events != model.events_.n_events] >= 0).any() for r in found):
+            warn("the episodes hold no event that the model knows; are they of the same task?")
         if self.output:
             save_npz(
                 self.output,
@@ -129,7 +134,6 @@ class Redistribute:
                     "lengths": np.array([len(r.rewards) for r in found]),
                 },
             )
-            print(f"\nsaved to {self.output}")
         _write_json(
             self.json,
             [
@@ -143,6 +147,9 @@ class Redistribute:
                 for r in found
             ],
         )
+        print(_table(found))
+        if self.output:
+            print(f"\nsaved to {self.output}")
 
 
 @dataclass
@@ -158,12 +165,13 @@ class Show:
 
     def run(self) -> None:
         """Load and show."""
+        _check_outputs(self.json)
         model = AlignRudder.load(self.model)
+        _write_json(self.json, as_data(model))
         print(model.summary())
         if self.columns:
             for strategy in model.strategies_:
                 print(f"\n{strategy.profile}")
-        _write_json(self.json, as_data(model))
 
 
 @dataclass
@@ -179,9 +187,14 @@ class Demo:
 
     def run(self) -> None:
         """Fit, show, redistribute, draw."""
-        print("Ten players craft a stone pickaxe; only the pickaxe is paid, at the very end.\n")
+        path = Path(self.output)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _check_outputs(self.output, self.json)
         model = AlignRudder().fit(crafting_demonstrations(10, self.seed))
-        print(model.summary())
+        text = [
+            "Ten players craft a stone pickaxe; only the pickaxe is paid, at the very end.\n",
+            model.summary(),
+        ]
         shown: list[tuple[str, Redistribution, np.ndarray]] = []
         for title, success in (
             ("A new player who makes it", True),
@@ -189,15 +202,14 @@ class Demo:
         ):
             episode = crafting_episode(self.seed * 1000 + 500, success)
             rr = model.redistribute(episode)
-            print(f"\n{title}: {rr}\n{_timeline(model, episode, rr)}")
+            text.append(f"\n{title}: {rr}\n{_timeline(model, episode, rr)}")
             shown.append((title, rr, episode.rewards))
         figure = plot.overview(model, shown)
-        path = Path(self.output)
-        path.parent.mkdir(parents=True, exist_ok=True)
         form = path.suffix[1:] or "png"
         write_whole(path, lambda file: figure.savefig(file, format=form, dpi=150))
-        print(f"\nfigure: {path}")
         _write_json(self.json, as_data(model))
+        print("\n".join(text))
+        print(f"\nfigure: {path}")
 
 
 def _encoder(
@@ -215,6 +227,13 @@ def _encoder(
             raise ValueError("--max-events and --keys need --events state, delta or feature")
         return None
     return {"state": StateEvents, "delta": DeltaEvents, "feature": FeatureEvents}[kind](**options)
+
+
+def _check_outputs(*paths: str | None) -> None:
+    """Say what cannot be written before the work is done, not after it."""
+    for path in paths:
+        if path is not None:
+            check_writable(path)
 
 
 def _write_json(path: str | None, value: Any) -> None:
@@ -269,6 +288,12 @@ class _Command:
 
 def main(args: list[str] | None = None) -> int:
     """Run the command line; errors of the user's come as one line, not as a traceback."""
+    given = sys.argv[1:] if args is None else args
+    if given == ["--version"]:
+        print(f"align-rudder {version('align-rudder')}")
+        return 0
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without block characters
     parsed = tyro.cli(
         _Command,
         args=args,

@@ -12,7 +12,8 @@ an event and how often it stands in that column.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from align_rudder._compile import njit
 
 __all__ = ["chain", "columns_of", "cross_score", "pair_scores", "sum_of_pairs", "table"]
 

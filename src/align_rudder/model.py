@@ -6,6 +6,7 @@ import copy
 import os
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -23,8 +24,9 @@ from align_rudder.events import (
     choose_encoder,
 )
 from align_rudder.profile import Profile
-from align_rudder.redistribution import NO_EVENT, Redistribution, Scorer, match_columns
+from align_rudder.redistribution import Redistribution, Scorer, match_columns
 from align_rudder.scoring import Scoring, background, scoring_matrix
+from align_rudder.sequences import NO_EVENT
 from align_rudder.strategies import align_strategies
 from align_rudder.streaming import Stream, VectorStream
 from align_rudder.subtasks import Progress, SubGoal, SubTask, cut_segments, find_subgoals
@@ -224,12 +226,18 @@ class AlignRudder(BaseEstimator):
         )
 
     def _choose(self, returns: Sequence[float], lengths: Sequence[int]) -> np.ndarray:
+        for name in ("alpha", "epsilon", "baseline", "subgoal_threshold", "subgoal_value"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, Real) and np.isfinite(float(value))):
+                raise ValueError(f"{name}={value!r} must be a finite number")
+        for name, low in (("refine", 0), ("top_n", 2)):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, Integral) or int(value) < low):
+                raise ValueError(f"{name}={value!r} must be a whole number of at least {low}")
         if not 0 <= self.min_conservation < 1:
             raise ValueError(
                 f"min_conservation={self.min_conservation} is a share, at least 0 and below 1"
             )
-        if self.top_n is not None and self.top_n < 2:
-            raise ValueError(f"top_n={self.top_n}; at least 2 demonstrations are needed to align")
         chosen = select_top(returns, lengths, self.top_n)
         if len(chosen) < 2:
             raise ValueError(
@@ -292,8 +300,13 @@ class AlignRudder(BaseEstimator):
             ends = [scorer.prefix_scores(e.events, e.start)[0] for e in encoded]
             mean_score = float(np.mean([s[-1] if len(s) else 0.0 for s in ends]))
         mean_return = float(np.mean(returns))
+        scale = (mean_return - self.baseline) / mean_score if mean_score > 0 else 0.0
+        if not np.isfinite(scale):
+            raise ValueError(
+                f"the returns are too large to redistribute: their mean is {mean_return}"
+            )
+        self.scale_ = scale
         self.events_, self.scorer_ = encoder, scorer
-        self.scale_ = (mean_return - self.baseline) / mean_score if mean_score > 0 else 0.0
         self.encoded_, self.returns_, self.lengths_ = encoded, list(returns), list(lengths)
         self.background_, self.tree_ = p, tree
         self.strategies_: list[Strategy] = []
@@ -401,8 +414,8 @@ class AlignRudder(BaseEstimator):
 
     def redistribute_events(self, sequence: Iterable[Hashable], ret: float) -> Redistribution:
         """Return the share of every symbol of a sequence in the return."""
-        if not np.isfinite(ret):
-            raise ValueError(f"the return is {ret}; it must be finite")
+        if not isinstance(ret, Real) or not np.isfinite(float(ret)):
+            raise ValueError(f"the return is {ret!r}; it must be a finite number")
         return self._redistribute(Encoded(NO_EVENT, self.encode_events(sequence)), ret)
 
     def stream(self) -> Stream:

@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from align_rudder.alignment import GAP, Alignment
+from align_rudder.alignment import Alignment
 from align_rudder.redistribution import Redistribution
+from align_rudder.sequences import GAP
 from align_rudder.subtasks import SubGoal
 from align_rudder.text import legend, letters_for
 

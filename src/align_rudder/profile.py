@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from align_rudder.alignment import GAP, Alignment
+from align_rudder.alignment import Alignment
 from align_rudder.scoring import solve_lambda
+from align_rudder.sequences import GAP
 from align_rudder.text import letters_for
 
 __all__ = ["Profile"]

@@ -13,18 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
+
+from align_rudder._compile import njit
+from align_rudder.sequences import NO_EVENT
 
 __all__ = [
-    "NO_EVENT",
     "Redistribution",
     "Scorer",
     "advance",
     "match_columns",
     "prefix_scores_numpy",
 ]
-
-NO_EVENT = -1
 
 
 def prefix_scores_numpy(pssm: np.ndarray, events: np.ndarray, gap: float = 0.0) -> np.ndarray:

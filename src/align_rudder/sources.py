@@ -74,7 +74,7 @@ def _fasta(path: Path) -> Source:
 def _jsonl(path: Path) -> Source:
     sequences, returns = [], []
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not a text file: {error}") from error
     for number, line in enumerate(lines, 1):

@@ -32,6 +32,9 @@ def check_space(encoder: EventEncoder, space: spaces.Space[Any]) -> None:
     keys = getattr(encoder, "keys", None)
     if keys is not None:
         found = {n: s for n, s in found.items() if n.split(".")[0] in keys}
+    scalars = isinstance(space, spaces.Tuple) and all(shape == [] for shape in found.values())
+    if scalars and needed == {"": [len(found)]}:
+        return  # a tuple of numbers, which an Episode holds as one vector
     if found != needed:
         raise ValueError(
             f"the model was fitted on observations of shapes {needed}, the environment has "

@@ -9,7 +9,7 @@ import numpy as np
 
 from align_rudder.episodes import Tree
 from align_rudder.events import SymbolEvents
-from align_rudder.redistribution import NO_EVENT
+from align_rudder.sequences import NO_EVENT
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder

@@ -45,7 +45,8 @@ def as_text(model: AlignRudder, width: int = 100) -> str:
         lines.append(f"{'sub-goal':>8}  {'column':>6}  {'share':>6}  {'reward':>8}  event")
         for i, goal in enumerate(strategy.subgoals):
             lines.append(
-                f"{i:>8}  {goal.column:>6}  {goal.share:>6.0%}  {goal.reward:>8.4f}  "
+                f"{i:>8}  {strategy.profile.columns[goal.column]:>6}  {goal.share:>6.0%}  "
+                f"{goal.reward:>8.4f}  "
                 f"{letters[goal.event]} = {goal.symbol}"
             )
     return "\n".join(lines)
@@ -65,10 +66,12 @@ def as_data(model: AlignRudder) -> dict[str, Any]:
                 "alignment": s.alignment.matrix.tolist(),
                 "sum_of_pairs": s.alignment.score,
                 "consensus": [str(c) for c in s.profile.consensus()],
+                "profile_columns": s.profile.columns.tolist(),
                 "conservation": s.profile.conservation.tolist(),
                 "subgoals": [
                     {
                         "column": g.column,
+                        "alignment_column": int(s.profile.columns[g.column]),
                         "event": str(g.symbol),
                         "share": g.share,
                         "reward": g.reward,

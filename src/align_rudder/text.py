@@ -107,7 +107,7 @@ def _check_ids(rows: Sequence[np.ndarray], n_symbols: int) -> None:
 def read_fasta(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     """Read a FASTA file: the names, and the sequences with their gaps ("-")."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not a text file, so not FASTA: {error}") from error
     names: list[str] = []
@@ -123,7 +123,7 @@ def read_fasta(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
                     f"{path}, line {number}: a FASTA file begins with a line '>name', got "
                     f"{line[:40]!r}"
                 )
-            sequences[-1].append(line)
+            sequences[-1].append("".join(line.split()))
     if not names:
         raise ValueError(f"{path} holds no sequence; a FASTA file has lines '>name' and letters")
     return names, ["".join(parts) for parts in sequences]

@@ -15,7 +15,10 @@ def check_episodes(episodes: Sequence[Episode], name: str = "episodes") -> list[
     """Return the episodes as a list, each seen to be one."""
     if isinstance(episodes, Episode):
         raise ValueError(f"{name} is a single Episode; a list of episodes is needed: [episode]")
-    listed = list(episodes)
+    try:
+        listed = list(episodes)
+    except TypeError as error:
+        raise ValueError(f"{name} is {episodes!r}; a list of episodes is needed") from error
     for i, episode in enumerate(listed):
         if not isinstance(episode, Episode):
             raise ValueError(

@@ -16,7 +16,7 @@ from align_rudder._warnings import warn
 from align_rudder.episodes import tree_index
 from align_rudder.model import AlignRudder
 from align_rudder.spaces import ProgressSpace, check_space
-from align_rudder.wrappers import DENSE, check_correction, copied, resolve_model
+from align_rudder.wrappers import DENSE, check_correction, copied, resolve_model, warn_of_keys
 
 __all__ = ["RedistributeReward"]
 
@@ -68,7 +68,7 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
             self.observation_space = batch_space(self._progress.space, env.num_envs)
         self._obs: Any = None
         self._ended = np.zeros(env.num_envs, bool)
-        self._warned = False
+        self._warned = self._seen_info = False
         self._stream = self.model.vector_stream(env.num_envs)
 
     def _restart(self, obs: Any, mask: np.ndarray | None) -> None:
@@ -106,6 +106,9 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
                 'is disabled; call reset(options={"reset_mask": …}) first'
             )
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
+        if not self._seen_info:
+            self._seen_info = True
+            warn_of_keys(infos)
         done = np.logical_or(terminated, truncated)
         rewards = np.asarray(rewards, np.float64)
         same_step = self._mode == AutoresetMode.SAME_STEP

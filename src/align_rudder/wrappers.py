@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import gymnasium as gym
@@ -46,6 +47,15 @@ def copied(tree: Any) -> Any:
     if isinstance(tree, tuple):
         return tuple(copied(part) for part in tree)
     return tree
+
+
+_KEYS = ("original_reward", "event", "score", "subgoal", "correction")
+
+
+def warn_of_keys(info: Mapping[str, Any]) -> None:
+    """Warn where the environment's own info has entries that the wrapper writes."""
+    if taken := [key for key in _KEYS if key in info]:
+        warn(f"the environment's info has {taken}, which this wrapper replaces", stacklevel=4)
 
 
 DENSE = (
@@ -108,7 +118,7 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
             self.observation_space = self._progress.space
         self._obs: Any = None
         self._running = False
-        self._warned = False
+        self._warned = self._seen_info = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -131,6 +141,9 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
         obs, reward, terminated, truncated, info = self.env.step(action)
         reward = float(reward)
         stream = self._stream
+        if not self._seen_info:
+            self._seen_info = True
+            warn_of_keys(info)
         share = stream.step(self._obs, action, reward, obs, info)
         info = {
             **info,

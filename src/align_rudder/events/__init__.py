@@ -46,12 +46,18 @@ def choose_encoder(
     """
     if isinstance(events, EventEncoder):
         return events
+    if isinstance(events, type) and issubclass(events, EventEncoder):
+        raise ValueError(
+            f"events is the class {events.__name__}; give one of it: {events.__name__}()"
+        )
     if callable(events):
         return FunctionEvents(events)
     if events is not None:
         raise ValueError(f"events={events!r} is neither an encoder nor a function")
     parts = leaves(episodes[0].observations)
-    if len(parts) == 1 and parts[0].dtype.kind in "biuUS" and np.prod(parts[0].shape[1:]) <= 4:
+    whole = all(part.dtype.kind in "biuUS" for part in parts)
+    named = isinstance(episodes[0].observations, dict)
+    if whole and not named and sum(int(np.prod(part.shape[1:])) for part in parts) <= 4:
         return StateEvents()
     return DeltaEvents()
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from align_rudder._warnings import warn
 from align_rudder.episodes import Episode, Tree, tree_index
-from align_rudder.redistribution import NO_EVENT
+from align_rudder.sequences import NO_EVENT
 
 __all__ = [
     "MAX_SENSIBLE_EVENTS",
@@ -181,7 +181,9 @@ def leaves(tree: Tree, keys: Sequence[str] | None = None) -> list[np.ndarray]:
             leaf for k in (keys if keys is not None else sorted(tree)) for leaf in leaves(tree[k])
         ]
     if keys is not None:
-        raise ValueError(f"keys={list(keys)} name entries of a dict; the observation is none")
+        raise ValueError(
+            f"keys={list(keys)} name entries of a dict, but the observation is no dict"
+        )
     if isinstance(tree, tuple):
         return [leaf for part in tree for leaf in leaves(part)]
     return [np.asarray(tree)]

@@ -6,15 +6,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.metrics import euclidean_distances
 
+from align_rudder._compile import njit
 from align_rudder.episodes import Episode, Tree
 from align_rudder.events.base import EventEncoder, leaf_names, leaves
 from align_rudder.events.clusters import EventClustering, merge_least_visited
 from align_rudder.events.states import _flat, _shapes, numbers
-from align_rudder.redistribution import NO_EVENT
+from align_rudder.sequences import NO_EVENT
 
 __all__ = ["DeltaEvents"]
 

@@ -14,7 +14,7 @@ from align_rudder.episodes import Episode, Tree
 from align_rudder.events.base import EventEncoder, leaves, shapes_of
 from align_rudder.events.clusters import EventClustering
 from align_rudder.events.successor import successor_features, successor_representation
-from align_rudder.redistribution import NO_EVENT
+from align_rudder.sequences import NO_EVENT
 
 __all__ = ["FeatureEvents", "StateEvents"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
+
+from align_rudder._compile import njit
 
 __all__ = ["successor_features", "successor_representation"]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from align_rudder.episodes import Episode, tree_index
 from align_rudder.model import AlignRudder
-from align_rudder.wrappers import resolve_model
+from align_rudder.wrappers import copied, resolve_model
 
 try:
     from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
@@ -35,7 +35,17 @@ class _Redistributing:
     def _attach(self, model: AlignRudder | str | os.PathLike[str]) -> None:
         self.model = resolve_model(model)
         self._stream = self.model.vector_stream(self.n_envs)
+        self.restart()
+
+    def restart(self) -> None:
+        """Take the next transition of every environment as the first of an episode.
+
+        Call it when environments were reset in the middle of an episode, as each `learn` does. A
+        transition that does not begin where the last one ended is noticed by itself; only a reset
+        to the very same observation is not.
+        """
         self._fresh = np.ones(self.n_envs, bool)
+        self._reached: Any = None
 
     def _redistributed(
         self,
@@ -46,13 +56,22 @@ class _Redistributing:
         done: np.ndarray,
         infos: list[dict[str, Any]],
     ) -> np.ndarray:
+        if self._reached is not None:
+            self._fresh = self._fresh | ~_same(obs, self._reached, self.n_envs)
         if self._fresh.any():
             self._stream.reset(obs, self._fresh)
         ended = np.asarray(done, bool)
         share = self._stream.step(obs, action, np.asarray(reward, np.float64), next_obs, infos)
         share = share + np.where(ended, self._stream.corrections, 0.0)
-        self._fresh = ended
+        self._fresh, self._reached = ended, copied(next_obs)
         return share
+
+
+def _same(a: Any, b: Any, n: int) -> np.ndarray:
+    """Return for each environment whether two batches of observations are equal."""
+    if isinstance(a, dict):
+        return np.all([_same(a[key], b[key], n) for key in a], axis=0)
+    return (np.asarray(a).reshape(n, -1) == np.asarray(b).reshape(n, -1)).all(axis=1)
 
 
 class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):

@@ -7,7 +7,8 @@ whatever else runs.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from align_rudder._compile import njit
 
 __all__ = ["act", "evaluate", "greedy", "seeded", "take_step", "uniform"]
 

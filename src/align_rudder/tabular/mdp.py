@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
 
+from align_rudder._compile import njit
 from align_rudder.episodes import Episode
 
 __all__ = ["TabularMDP", "optimal_policy", "rollout"]

@@ -1,0 +1,8 @@
+"""`python -m align_rudder` is the command `align-rudder`."""
+
+import sys
+
+from align_rudder.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
