@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -30,7 +30,12 @@ from align_rudder.sequences import NO_EVENT
 from align_rudder.strategies import align_strategies
 from align_rudder.streaming import Stream, VectorStream
 from align_rudder.subtasks import Progress, SubGoal, SubTask, cut_segments, find_subgoals
-from align_rudder.validation import check_episodes, check_returns, check_sequences
+from align_rudder.validation import (
+    check_episodes,
+    check_parameters,
+    check_returns,
+    check_sequences,
+)
 
 __all__ = ["AlignRudder", "Strategy"]
 
@@ -226,18 +231,7 @@ class AlignRudder(BaseEstimator):
         )
 
     def _choose(self, returns: Sequence[float], lengths: Sequence[int]) -> np.ndarray:
-        for name in ("alpha", "epsilon", "baseline", "subgoal_threshold", "subgoal_value"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, Real) and np.isfinite(float(value))):
-                raise ValueError(f"{name}={value!r} must be a finite number")
-        for name, low in (("refine", 0), ("top_n", 2)):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, Integral) or int(value) < low):
-                raise ValueError(f"{name}={value!r} must be a whole number of at least {low}")
-        if not 0 <= self.min_conservation < 1:
-            raise ValueError(
-                f"min_conservation={self.min_conservation} is a share, at least 0 and below 1"
-            )
+        check_parameters(self.get_params(deep=False))
         chosen = select_top(returns, lengths, self.top_n)
         if len(chosen) < 2:
             raise ValueError(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
 from align_rudder.episodes import Episode
 
-__all__ = ["check_episodes", "check_returns", "check_sequences"]
+__all__ = ["check_episodes", "check_parameters", "check_returns", "check_sequences"]
 
 
 def check_episodes(episodes: Sequence[Episode], name: str = "episodes") -> list[Episode]:
@@ -55,3 +57,18 @@ def check_returns(returns: Sequence[float] | None, n: int) -> list[float]:
     if not np.isfinite(values).all():
         raise ValueError("a return is NaN or infinite; every return must be finite")
     return values.tolist()
+
+
+def check_parameters(parameters: Mapping[str, Any]) -> None:
+    """Raise an error for a parameter of the model that cannot be meant."""
+    for name in ("alpha", "epsilon", "baseline", "subgoal_threshold", "subgoal_value"):
+        value = parameters[name]
+        if value is not None and not (isinstance(value, Real) and np.isfinite(float(value))):
+            raise ValueError(f"{name}={value!r} must be a finite number")
+    for name, low in (("refine", 0), ("top_n", 2)):
+        value = parameters[name]
+        if value is not None and (not isinstance(value, Integral) or int(value) < low):
+            raise ValueError(f"{name}={value!r} must be a whole number of at least {low}")
+    share = parameters["min_conservation"]
+    if not (isinstance(share, Real) and 0 <= float(share) < 1):
+        raise ValueError(f"min_conservation={share!r} is a share, at least 0 and below 1")

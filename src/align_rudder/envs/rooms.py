@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from align_rudder.envs.base import TabularEnv
@@ -152,8 +150,3 @@ class RoomsEnv(TabularEnv):
         from align_rudder.envs.pictures import rooms_picture
 
         return rooms_picture(self.map, state)
-
-    def describe(self, state: int) -> dict[str, Any]:
-        """Return cell, room and open entry of a state."""
-        cell, entry = self.map.cell(state)
-        return {"cell": cell, "room": self.map.room_of(cell) + 1, "entry": entry}

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from align_rudder.episodes import Episode
-from align_rudder.events.base import Encoded, EventEncoder, leaves
+from align_rudder.events.base import Encoded, EventEncoder
 from align_rudder.events.clusters import EventClustering
 from align_rudder.events.deltas import DeltaEvents
 from align_rudder.events.encoders import FunctionEvents, SymbolEvents, Vocabulary
+from align_rudder.events.observations import leaves
 from align_rudder.events.states import FeatureEvents, StateEvents
 from align_rudder.events.successor import successor_features, successor_representation
 

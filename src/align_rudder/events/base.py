@@ -11,16 +11,10 @@ from sklearn.exceptions import NotFittedError
 
 from align_rudder._warnings import warn
 from align_rudder.episodes import Episode, Tree, tree_index
+from align_rudder.events.observations import leaves, shapes_of
 from align_rudder.sequences import NO_EVENT
 
-__all__ = [
-    "MAX_SENSIBLE_EVENTS",
-    "Encoded",
-    "EventEncoder",
-    "leaf_names",
-    "leaves",
-    "shapes_of",
-]
+__all__ = ["MAX_SENSIBLE_EVENTS", "Encoded", "EventEncoder"]
 
 MAX_SENSIBLE_EVENTS = 20
 
@@ -170,37 +164,3 @@ def _collapse(start: int, raw: np.ndarray) -> np.ndarray:
     last_at = np.maximum.accumulate(np.where(events != NO_EVENT, np.arange(len(events)), 0))
     before = events[last_at[:-1]]
     return np.where(raw == before, NO_EVENT, raw)
-
-
-def leaves(tree: Tree, keys: Sequence[str] | None = None) -> list[np.ndarray]:
-    """Return the arrays of a tree in a fixed order; of a dict, those of `keys` where given."""
-    if isinstance(tree, Mapping):
-        if keys is not None and (missing := [k for k in keys if k not in tree]):
-            raise ValueError(f"the observation has no {missing}; it has {sorted(tree)}")
-        return [
-            leaf for k in (keys if keys is not None else sorted(tree)) for leaf in leaves(tree[k])
-        ]
-    if keys is not None:
-        raise ValueError(
-            f"keys={list(keys)} name entries of a dict, but the observation is no dict"
-        )
-    if isinstance(tree, tuple):
-        return [leaf for part in tree for leaf in leaves(part)]
-    return [np.asarray(tree)]
-
-
-def shapes_of(episode: Episode, keys: Sequence[str] | None = None) -> dict[str, list[int]]:
-    """Return the shape of each part of an observation of an episode."""
-    parts = leaves(episode.observations, keys)
-    names = leaf_names(episode.observations, keys)
-    return {name: list(part.shape[1:]) for name, part in zip(names, parts, strict=True)}
-
-
-def leaf_names(tree: Tree, keys: Sequence[str] | None = None, prefix: str = "") -> list[str]:
-    """Return the name of each array that `leaves` returns."""
-    if isinstance(tree, Mapping):
-        chosen = keys if keys is not None else sorted(tree)
-        return [n for k in chosen for n in leaf_names(tree[k], None, f"{prefix}{k}.")]
-    if isinstance(tree, tuple):
-        return [n for i, part in enumerate(tree) for n in leaf_names(part, None, f"{prefix}{i}.")]
-    return [prefix[:-1]]

@@ -11,9 +11,9 @@ from sklearn.metrics import euclidean_distances
 
 from align_rudder._compile import njit
 from align_rudder.episodes import Episode, Tree
-from align_rudder.events.base import EventEncoder, leaf_names, leaves
+from align_rudder.events.base import EventEncoder
 from align_rudder.events.clusters import EventClustering, merge_least_visited
-from align_rudder.events.states import _flat, _shapes, numbers
+from align_rudder.events.observations import common_shapes, flat, leaf_names, leaves, numbers
 from align_rudder.sequences import NO_EVENT
 
 __all__ = ["DeltaEvents"]
@@ -94,11 +94,11 @@ class DeltaEvents(EventEncoder):
         self.max_samples = max_samples
 
     def _vectors(self, tree: Tree, n: int) -> np.ndarray:
-        return numbers(_flat(tree, self.keys, n), "DeltaEvents")
+        return numbers(flat(tree, self.keys, n), "DeltaEvents")
 
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
         """Find the kinds of change in the demonstrations."""
-        self.shapes_ = _shapes(episodes, self.keys)
+        self.shapes_ = common_shapes(episodes, self.keys)
         deltas = np.concatenate(
             [np.diff(self._vectors(e.observations, len(e) + 1), axis=0) for e in episodes]
         )

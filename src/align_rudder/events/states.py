@@ -11,8 +11,9 @@ from sklearn.cluster import KMeans
 
 from align_rudder._files import decode_symbol, encode_symbol
 from align_rudder.episodes import Episode, Tree
-from align_rudder.events.base import EventEncoder, leaves, shapes_of
+from align_rudder.events.base import EventEncoder
 from align_rudder.events.clusters import EventClustering
+from align_rudder.events.observations import common_shapes, flat, leaves, numbers
 from align_rudder.events.successor import successor_features, successor_representation
 from align_rudder.sequences import NO_EVENT
 
@@ -21,36 +22,6 @@ __all__ = ["FeatureEvents", "StateEvents"]
 _MAX_STATES = 8000
 _MAX_DENSE = 2**24
 _LOW_PREFERENCE = -0.5
-
-
-def _shapes(episodes: Sequence[Episode], keys: Sequence[str] | None) -> dict[str, list[int]]:
-    """Return the shape of each part of an observation, the same in all episodes."""
-    if not episodes:
-        raise ValueError("there are no episodes to find events in; give demonstrations")
-    found = shapes_of(episodes[0], keys)
-    for i, episode in enumerate(episodes):
-        if (shapes := shapes_of(episode, keys)) != found:
-            raise ValueError(
-                f"episode {i} has observations of shapes {shapes}, episode 0 of {found}"
-            )
-    return found
-
-
-def numbers(flat: np.ndarray, encoder: str) -> np.ndarray:
-    """Return finite numbers as float64, or say what else was given."""
-    if flat.dtype.kind not in "biuf":
-        raise ValueError(
-            f"{encoder} needs numbers, the observations are of type {flat.dtype}; name the numeric "
-            "entries with keys=…"
-        )
-    flat = flat.astype(np.float64)
-    if not np.isfinite(flat).all():
-        raise ValueError("the observations hold NaN or infinite values; clean them first")
-    return flat
-
-
-def _flat(tree: Tree, keys: Sequence[str] | None, n: int) -> np.ndarray:
-    return np.hstack([leaf.reshape(n, -1) for leaf in leaves(tree, keys)])
 
 
 class _RegionEvents(EventEncoder):
@@ -123,19 +94,19 @@ class StateEvents(_RegionEvents):
 
     def _states_of(self, tree: Tree, n: int) -> np.ndarray:
         """Return observations as rows of integers or of strings."""
-        flat = _flat(tree, self.keys, n)
-        if flat.dtype.kind == "f":
+        rows = flat(tree, self.keys, n)
+        if rows.dtype.kind == "f":
             raise ValueError(
                 "StateEvents needs discrete states (integers or strings), the observations are "
                 "real numbers; use FeatureEvents or DeltaEvents, or discretise them"
             )
-        if flat.dtype == np.uint64 and flat.max(initial=0) > np.iinfo(np.int64).max:
+        if rows.dtype == np.uint64 and rows.max(initial=0) > np.iinfo(np.int64).max:
             raise ValueError("a state is above 2^63; whole numbers of 63 bits are taken")
-        return flat.astype(np.int64) if flat.dtype.kind in "biu" else flat
+        return rows.astype(np.int64) if rows.dtype.kind in "biu" else rows
 
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
         """Learn the successor representation and cluster the states of the demonstrations."""
-        shapes = _shapes([*episodes, *random_episodes], self.keys)
+        shapes = common_shapes([*episodes, *random_episodes], self.keys)
         rows = [self._states_of(e.observations, len(e) + 1) for e in [*episodes, *random_episodes]]
         states, indices = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
         indices = indices.ravel()
@@ -289,11 +260,11 @@ class FeatureEvents(_RegionEvents):
         self.seed = seed
 
     def _vectors(self, tree: Tree, n: int) -> np.ndarray:
-        return numbers(_flat(tree, self.keys, n), "FeatureEvents")
+        return numbers(flat(tree, self.keys, n), "FeatureEvents")
 
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
         """Learn successor features and cluster the states of the demonstrations."""
-        shapes = _shapes([*episodes, *random_episodes], self.keys)
+        shapes = common_shapes([*episodes, *random_episodes], self.keys)
         vectors = [self._vectors(e.observations, len(e) + 1) for e in [*episodes, *random_episodes]]
         shown = np.concatenate(vectors[: len(episodes)])
         mean, scale = shown.mean(axis=0), shown.std(axis=0)

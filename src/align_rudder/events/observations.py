@@ -1,0 +1,76 @@
+"""Observations of any structure as arrays: their parts, names, shapes, and rows of a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from align_rudder.episodes import Episode, Tree
+
+__all__ = ["common_shapes", "flat", "leaf_names", "leaves", "numbers", "shapes_of"]
+
+
+def leaves(tree: Tree, keys: Sequence[str] | None = None) -> list[np.ndarray]:
+    """Return the arrays of a tree in a fixed order; of a dict, those of `keys` where given."""
+    if isinstance(tree, Mapping):
+        if keys is not None and (missing := [k for k in keys if k not in tree]):
+            raise ValueError(f"the observation has no {missing}; it has {sorted(tree)}")
+        return [
+            leaf for k in (keys if keys is not None else sorted(tree)) for leaf in leaves(tree[k])
+        ]
+    if keys is not None:
+        raise ValueError(
+            f"keys={list(keys)} name entries of a dict, but the observation is no dict"
+        )
+    if isinstance(tree, tuple):
+        return [leaf for part in tree for leaf in leaves(part)]
+    return [np.asarray(tree)]
+
+
+def shapes_of(episode: Episode, keys: Sequence[str] | None = None) -> dict[str, list[int]]:
+    """Return the shape of each part of an observation of an episode."""
+    parts = leaves(episode.observations, keys)
+    names = leaf_names(episode.observations, keys)
+    return {name: list(part.shape[1:]) for name, part in zip(names, parts, strict=True)}
+
+
+def leaf_names(tree: Tree, keys: Sequence[str] | None = None, prefix: str = "") -> list[str]:
+    """Return the name of each array that `leaves` returns."""
+    if isinstance(tree, Mapping):
+        chosen = keys if keys is not None else sorted(tree)
+        return [n for k in chosen for n in leaf_names(tree[k], None, f"{prefix}{k}.")]
+    if isinstance(tree, tuple):
+        return [n for i, part in enumerate(tree) for n in leaf_names(part, None, f"{prefix}{i}.")]
+    return [prefix[:-1]]
+
+
+def common_shapes(episodes: Sequence[Episode], keys: Sequence[str] | None) -> dict[str, list[int]]:
+    """Return the shape of each part of an observation, the same in all episodes."""
+    if not episodes:
+        raise ValueError("there are no episodes to find events in; give demonstrations")
+    found = shapes_of(episodes[0], keys)
+    for i, episode in enumerate(episodes):
+        if (shapes := shapes_of(episode, keys)) != found:
+            raise ValueError(
+                f"episode {i} has observations of shapes {shapes}, episode 0 of {found}"
+            )
+    return found
+
+
+def numbers(rows: np.ndarray, encoder: str) -> np.ndarray:
+    """Return finite numbers as float64, or say what else was given."""
+    if rows.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{encoder} needs numbers, the observations are of type {rows.dtype}; name the numeric "
+            "entries with keys=…"
+        )
+    rows = rows.astype(np.float64)
+    if not np.isfinite(rows).all():
+        raise ValueError("the observations hold NaN or infinite values; clean them first")
+    return rows
+
+
+def flat(tree: Tree, keys: Sequence[str] | None, n: int) -> np.ndarray:
+    """Return a batch of n observations as rows of a matrix."""
+    return np.hstack([leaf.reshape(n, -1) for leaf in leaves(tree, keys)])
