@@ -65,13 +65,18 @@ def take_step(cumulative, s, a, rng):
 
 @njit(cache=True, nogil=True)
 def evaluate(tables, starts, q, epsilon, episodes, rng):
-    """Return the mean return of the ε-greedy policy, the start states taken in turn."""
+    """Return the mean return of the ε-greedy policy, spread evenly over the start states."""
     next_states, cumulative, rewards, terminal, time_factor = tables
+    policy = np.empty(q.shape[0], np.int64)
+    for s in range(q.shape[0]):
+        policy[s] = greedy(q, s)
     total = 0.0
     for i in range(episodes):
-        s = starts[i % len(starts)]
+        s = starts[i * len(starts) // episodes]
         for t in range(1, len(time_factor)):
-            a = act(q, s, epsilon, rng)
+            a = policy[s]
+            if uniform(rng) < epsilon:
+                a = int(uniform(rng) * q.shape[1])
             k = take_step(cumulative, s, a, rng)
             total += rewards[s, a, k] * time_factor[t]
             if terminal[s, a, k]:

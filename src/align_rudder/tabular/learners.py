@@ -1,9 +1,8 @@
-"""Tabular learners, one compiled call a trial: Align-RUDDER (methods A and C), Q-learning, Q(λ)."""
+"""Align-RUDDER on tables (methods A and C), Q-learning and the control Q(λ)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,127 +12,48 @@ from align_rudder.episodes import Episode
 from align_rudder.events import StateEvents
 from align_rudder.model import AlignRudder
 from align_rudder.redistribution import advance
-from align_rudder.tabular.kernels import act, evaluate, greedy, seeded, take_step, uniform
+from align_rudder.tabular.kernels import act, greedy, take_step, uniform
 from align_rudder.tabular.mdp import TabularMDP
+from align_rudder.tabular.protocol import Protocol, Result, Trial, behavioural_cloning
 
-__all__ = ["Protocol", "Result", "behavioural_cloning", "learn_align_rudder", "learn_q"]
+__all__ = ["learn_align_rudder", "learn_q"]
 
 _Q, _TRACE, _WINDOW = 0, 1, 2
 
 
-@dataclass(frozen=True)
-class Protocol:
-    """How every learner is run and judged.
-
-    Attributes:
-        epsilon: Exploration while learning.
-        evaluate_every: Episodes between evaluations; the first is after as many.
-        evaluation_episodes: Episodes of an evaluation, over the start states in turn.
-        evaluation_epsilon: Exploration while being evaluated.
-        target: Share of the demonstrations' mean return at which a trial has succeeded and ends.
-        max_episodes: Cap; a trial that reaches it has failed and counts as the cap.
-    """
-
-    epsilon: float = 0.2
-    evaluate_every: int = 10
-    evaluation_episodes: int = 40
-    evaluation_epsilon: float = 0.1
-    target: float = 0.8
-    max_episodes: int = 20_000
-
-
-@dataclass(frozen=True)
-class Result:
-    """One trial.
-
-    Attributes:
-        episodes: Episodes until the target was reached, or the cap.
-        solved: Whether it was reached.
-        curve: Mean return at each evaluation.
-        steps: Environment steps taken while learning.
-        q: The learned table.
-    """
-
-    episodes: int
-    solved: bool
-    curve: np.ndarray
-    steps: int
-    q: np.ndarray
-
-
-def behavioural_cloning(
-    mdp: TabularMDP,
-    demonstrations: Sequence[Episode],
-    seed: int,
-    scale: float = 0.3,
-    noise: float = 0.01,
-) -> np.ndarray:
-    """Return a Q-table initialised by behavioural cloning.
-
-    Where demonstrations were, an action's value is the share with which it was taken there times
-    `scale`; elsewhere values are drawn from a normal distribution.
-    """
-    rng = np.random.default_rng(seed)
-    q = rng.normal(0.0, noise, (mdp.n_states, mdp.n_actions))
-    counts = np.zeros_like(q)
-    for episode in demonstrations:
-        np.add.at(counts, (np.asarray(episode.observations)[:-1], episode.actions), 1.0)
-    seen = counts.sum(axis=1) > 0
-    q[seen] = scale * counts[seen] / counts[seen].sum(axis=1, keepdims=True)
-    return q
-
-
 @njit(cache=True, nogil=True)
-def _learn(
-    tables,
-    starts,
-    q,
-    event_of,
-    pssm,
-    bounds,
-    gap,
-    scale,
-    settle,
-    method,
-    learning_rate,
-    trace,
-    window,
-    every,
-    episodes,
-    epsilon,
-    evaluation_epsilon,
-    target,
-    max_episodes,
-    seed,
-):
-    """Learn q in place; return the curve, how many evaluations it has, and the steps taken.
+def _train(tables, starts, q, profile, rule, epsilon, episodes, rng):
+    """Learn q in place for some episodes; return the steps taken.
 
     With an empty `event_of` the reward is the environment's, otherwise the redistributed one.
+    Sub-task k has rows k·S to (k+1)·S of q; `offset_of` says where the table begins for a cell.
     """
     next_states, cumulative, rewards, terminal, time_factor = tables
+    event_of, offset_of, pssm, bounds, gap, scale, settle = profile
+    method, learning_rate, trace, window = rule
     horizon = len(time_factor) - 1
-    rng = seeded(seed)
-    states, actions = np.empty(horizon + 1, np.int64), np.empty(horizon, np.int64)
-    gains = np.empty(horizon)
+    rows, actions = np.empty(horizon + 1, np.int64), np.empty(horizon, np.int64)
+    gains, parts = np.empty(horizon), np.empty(horizon, np.int64)
     row = np.zeros(pssm.shape[1])
-    curve = np.empty(max_episodes // every)
     redistributing = len(event_of) > 0
-    evaluations, steps = 0, 0
-    for episode in range(1, max_episodes + 1):
+    steps = 0
+    for _ in range(episodes):
         s = starts[int(uniform(rng) * len(starts))]
-        states[0] = s
-        event, score, cell, given, ret, n = -1, 0.0, 0, 0.0, 0.0, 0
+        event, score, cell, given, ret, n, offset = -1, 0.0, 0, 0.0, 0.0, 0, 0
         if redistributing:
             row[:] = 0.0
             event = event_of[s]
             if event >= 0:
                 score, cell = advance(row, event, pssm, bounds, gap, 0)
+            offset = offset_of[cell]
+        rows[0] = s + offset
         for t in range(1, horizon + 1):
-            a = act(q, s, epsilon, rng)
+            a = act(q, s + offset, epsilon, rng)
             k = take_step(cumulative, s, a, rng)
             following, ended = next_states[s, a, k], terminal[s, a, k]
             gain = rewards[s, a, k] * time_factor[t]
             ret += gain
+            parts[t - 1] = offset
             if redistributing:
                 gain = 0.0
                 entered = event_of[following]
@@ -143,90 +63,88 @@ def _learn(
                     gain = (new - score) * scale
                     score = new
                     given += gain
+                    offset = offset_of[cell]
                 if settle and (ended or t == horizon):
                     gain += ret - given
+            here, there = rows[t - 1], following + offset
             if method == _Q:
-                future = 0.0 if ended or t == horizon else q[following, greedy(q, following)]
-                q[s, a] += learning_rate * (gain + future - q[s, a])
-            states[t], actions[t - 1], gains[t - 1] = following, a, gain
+                # What another sub-agent will earn is not this one's.
+                last = ended or t == horizon or offset != parts[t - 1]
+                future = 0.0 if last else q[there, greedy(q, there)]
+                q[here, a] += learning_rate * (gain + future - q[here, a])
+            rows[t], actions[t - 1], gains[t - 1] = there, a, gain
             n, s = t, following
             if ended:
                 break
         steps += n
         if method == _TRACE:
-            _trace(q, states, actions, gains, n, learning_rate, trace, not redistributing)
+            _trace(q, rows, actions, gains, parts, n, learning_rate, trace, not redistributing)
         elif method == _WINDOW:
-            _window(q, states, actions, gains, n, learning_rate, window)
-        if episode % every == 0:
-            mean = evaluate(tables, starts, q, evaluation_epsilon, episodes, rng)
-            curve[evaluations] = mean
-            evaluations += 1
-            if mean >= target:
-                break
-    return curve[:evaluations], steps
+            _window(q, rows, actions, gains, n, learning_rate, window)
+    return steps
 
 
 @njit(cache=True, nogil=True)
-def _trace(q, states, actions, gains, n, learning_rate, trace, bootstrap):
+def _trace(q, rows, actions, gains, parts, n, learning_rate, trace, bootstrap):
     """Update backwards with G_t = R_{t+1} + λ G_{t+1}; bootstrapping adds (1−λ) max Q."""
     g = 0.0
     for t in range(n - 1, -1, -1):
+        if t < n - 1 and parts[t] != parts[t + 1]:
+            g = 0.0
         future = trace * g
         if bootstrap and t < n - 1:
-            future += (1.0 - trace) * q[states[t + 1], greedy(q, states[t + 1])]
+            future += (1.0 - trace) * q[rows[t + 1], greedy(q, rows[t + 1])]
         g = gains[t] + future
-        q[states[t], actions[t]] += learning_rate * (g - q[states[t], actions[t]])
+        q[rows[t], actions[t]] += learning_rate * (g - q[rows[t], actions[t]])
 
 
 @njit(cache=True, nogil=True)
-def _window(q, states, actions, gains, n, learning_rate, window):
+def _window(q, rows, actions, gains, n, learning_rate, window):
     """Update with the sum of the next rewards: κ of that many steps; 1 is the reward alone."""
     total = 0.0
     for t in range(n - 1, -1, -1):
         total += gains[t]
         if t + window < n:
             total -= gains[t + window]
-        q[states[t], actions[t]] += learning_rate * (total - q[states[t], actions[t]])
+        q[rows[t], actions[t]] += learning_rate * (total - q[rows[t], actions[t]])
 
 
-def _run(
-    mdp: TabularMDP,
-    demonstrations: Sequence[Episode],
-    q: np.ndarray,
-    protocol: Protocol,
-    seed: int,
-    learning_rate: float,
-    method: int,
-    trace: float,
-    window: int,
-    profile: tuple[Any, ...],
-) -> Result:
-    tables = mdp.next_states, mdp.cumulative, mdp.rewards, mdp.terminal, mdp.time_factor
-    target = protocol.target * float(np.mean([e.ret for e in demonstrations]))
-    arguments: tuple[Any, ...] = (
-        tables,
-        np.flatnonzero(mdp.starts),
-        q,
-        *profile,
-        method,
-        learning_rate,
-        trace,
-        window,
-        protocol.evaluate_every,
-        protocol.evaluation_episodes,
-        protocol.epsilon,
-        protocol.evaluation_epsilon,
-        target,
-        protocol.max_episodes,
-        seed,
-    )
-    curve, steps = _learn(*arguments)
-    solved = bool(len(curve) and curve[-1] >= target)
-    episodes = len(curve) * protocol.evaluate_every if solved else protocol.max_episodes
-    return Result(episodes, solved, curve, int(steps), q)
+@njit(cache=True, nogil=True)
+def _evaluate_subtasks(tables, starts, q, profile, epsilon, episodes, rng):
+    """Return the mean return of sub-agents that take over from each other along the alignment."""
+    next_states, cumulative, rewards, terminal, time_factor = tables
+    event_of, offset_of, pssm, bounds, gap, _, _ = profile
+    row = np.zeros(pssm.shape[1])
+    total = 0.0
+    for i in range(episodes):
+        s = starts[i * len(starts) // episodes]
+        row[:] = 0.0
+        event, cell = event_of[s], 0
+        if event >= 0:
+            _, cell = advance(row, event, pssm, bounds, gap, 0)
+        for t in range(1, len(time_factor)):
+            a = act(q, s + offset_of[cell], epsilon, rng)
+            k = take_step(cumulative, s, a, rng)
+            total += rewards[s, a, k] * time_factor[t]
+            if terminal[s, a, k]:
+                break
+            s = next_states[s, a, k]
+            entered = event_of[s]
+            if entered >= 0 and entered != event:
+                event = entered
+                _, cell = advance(row, event, pssm, bounds, gap, cell)
+    return total / episodes
 
 
-_NOTHING = (np.empty(0, np.int64), np.empty((1, 1)), np.array([0, 1]), 0.0, 0.0, False)
+_NOTHING: Any = (
+    np.empty(0, np.int64),
+    np.zeros(1, np.int64),
+    np.empty((1, 1)),
+    np.array([0, 1]),
+    0.0,
+    0.0,
+    False,
+)
 
 
 def learn_q(
@@ -251,20 +169,15 @@ def learn_q(
         initial_scale: Value of a demonstrated action.
         protocol: How the trial is run and judged.
     """
+    trial = Trial(mdp, demonstrations, protocol, seed)
     q = behavioural_cloning(mdp, demonstrations, seed, initial_scale)
-    method = _TRACE if trace > 0 else _Q
-    return _run(
-        mdp,
-        demonstrations,
-        q,
-        protocol or Protocol(),
-        seed,
-        learning_rate,
-        method,
-        trace,
-        1,
-        _NOTHING,
-    )
+    rule: Any = (_TRACE if trace > 0 else _Q, float(learning_rate), float(trace), 1)
+    epsilon = trial.protocol.epsilon
+
+    def train(episodes: int) -> int:
+        return _train(trial.tables, trial.starts, q, _NOTHING, rule, epsilon, episodes, trial.rng)
+
+    return trial.run(q, train)
 
 
 def learn_align_rudder(
@@ -277,7 +190,9 @@ def learn_align_rudder(
     trace: float = 0.95,
     window: int = 20,
     settle: bool = False,
+    subtasks: bool = False,
     initial_scale: float = 0.3,
+    max_events: int = 15,
     model: AlignRudder | None = None,
     protocol: Protocol | None = None,
 ) -> Result:
@@ -294,33 +209,73 @@ def learn_align_rudder(
         trace: λ of the trace.
         window: Steps of the κ window.
         settle: Whether the correction is added to the last step.
+        subtasks: Whether each sub-task has a Q-table of its own, all of them cloned from the
+            demonstrations; a sub-agent takes over where the alignment passes a sub-goal, and earns
+            only what it is paid until the next one.
         initial_scale: Value of a demonstrated action.
+        max_events: Most events, where the model is fitted here.
         model: A model fitted with `StateEvents`; None to fit one to the demonstrations.
         protocol: How the trial is run and judged.
     """
+    methods = {"trace": _TRACE, "kappa": _WINDOW, "direct": _WINDOW, "q-learning": _Q}
+    if method not in methods:
+        raise ValueError(f"method={method!r} is not known; use one of {sorted(methods)}")
+    if subtasks and method in ("kappa", "direct"):
+        raise ValueError(
+            f"subtasks go with method='trace' or 'q-learning', not {method!r}, whose window would "
+            "reach over the end of a sub-task"
+        )
+    trial = Trial(mdp, demonstrations, protocol, seed)
     if model is None:
-        model = AlignRudder(StateEvents(max_events=15), strategies=1).fit(demonstrations)
+        model = AlignRudder(StateEvents(max_events=max_events), strategies=1).fit(demonstrations)
+    profile, n_tables = _profile(model, mdp.n_states, settle, subtasks)
+    q = np.tile(behavioural_cloning(mdp, demonstrations, seed, initial_scale), (n_tables, 1))
+    rule: Any = (
+        methods[method],
+        float(learning_rate),
+        float(trace),
+        1 if method == "direct" else int(window),
+    )
+    p = trial.protocol
+
+    def train(episodes: int) -> int:
+        return _train(trial.tables, trial.starts, q, profile, rule, p.epsilon, episodes, trial.rng)
+
+    if not subtasks:
+        return trial.run(q, train)
+    result = trial.run(
+        q.reshape(n_tables, mdp.n_states, -1),
+        train,
+        lambda: _evaluate_subtasks(
+            trial.tables,
+            trial.starts,
+            q,
+            profile,
+            p.evaluation_epsilon,
+            p.evaluation_episodes,
+            trial.rng,
+        ),
+    )
+    return result
+
+
+def _profile(model: AlignRudder, n_states: int, settle: bool, subtasks: bool) -> tuple[Any, int]:
+    """Return what the kernels need of a model, and how many tables its sub-tasks have."""
     events = model.events_
     if not isinstance(events, StateEvents) or events.states_.shape[1] != 1:
         raise ValueError(
             "a tabular learner needs a model fitted with StateEvents on single whole numbers, this "
             f"one has {type(events).__name__}"
         )
-    event_of = np.full(mdp.n_states, -1, np.int64)
+    event_of = np.full(n_states, -1, np.int64)
     event_of[events.states_[:, 0]] = events.labels_
-    methods = {"trace": _TRACE, "kappa": _WINDOW, "direct": _WINDOW, "q-learning": _Q}
-    if method not in methods:
-        raise ValueError(f"method={method!r} is not known; use one of {sorted(methods)}")
-    q = behavioural_cloning(mdp, demonstrations, seed, initial_scale)
-    return _run(
-        mdp,
-        demonstrations,
-        q,
-        protocol or Protocol(),
-        seed,
-        learning_rate,
-        methods[method],
-        trace,
-        1 if method == "direct" else window,
-        (event_of, *model.scorer_.tables, model.scale_, settle),
-    )
+    offset_of = np.zeros(model.scorer_.n_cells, np.int64)
+    n_tables = 1
+    if subtasks:
+        counts = [len(strategy.subgoals) + 1 for strategy in model.strategies_]
+        widths = np.diff(model.scorer_.bounds)
+        first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+        offset_of = (model.subgoal_table() + np.repeat(first, widths)) * n_states
+        n_tables = sum(counts)
+    profile = (event_of, offset_of, *model.scorer_.tables, float(model.scale_), bool(settle))
+    return profile, n_tables

@@ -1,0 +1,177 @@
+"""How every tabular learner starts, is run and is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from align_rudder.episodes import Episode
+from align_rudder.tabular.kernels import evaluate, seeded
+from align_rudder.tabular.mdp import TabularMDP
+
+__all__ = ["Protocol", "Result", "Trial", "behavioural_cloning"]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How every learner is run and judged.
+
+    Attributes:
+        epsilon: Exploration while learning.
+        evaluate_every: Episodes between evaluations; the first is after as many.
+        evaluation_episodes: Episodes of an evaluation, spread evenly over the start states.
+        evaluation_epsilon: Exploration while being evaluated.
+        target: Share of the demonstrations' mean return at which a trial has succeeded and ends.
+        max_episodes: Cap; a trial that reaches it has failed and counts as the cap.
+    """
+
+    epsilon: float = 0.2
+    evaluate_every: int = 10
+    evaluation_episodes: int = 40
+    evaluation_epsilon: float = 0.1
+    target: float = 0.8
+    max_episodes: int = 20_000
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "evaluation_epsilon"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name}={getattr(self, name)} must be a probability, 0 to 1")
+        for name in ("evaluate_every", "evaluation_episodes"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
+        if self.max_episodes < self.evaluate_every:
+            raise ValueError(
+                f"max_episodes={self.max_episodes} ends a trial before its first evaluation, after "
+                f"{self.evaluate_every} episodes"
+            )
+
+
+@dataclass(frozen=True)
+class Result:
+    """One trial.
+
+    Attributes:
+        episodes: Episodes until the target was reached, or the cap.
+        solved: Whether it was reached.
+        curve: Mean return at each evaluation.
+        steps: Environment steps taken while learning.
+        q: The learned table (S, A), or (sub-tasks, S, A).
+    """
+
+    episodes: int
+    solved: bool
+    curve: np.ndarray
+    steps: int
+    q: np.ndarray
+
+
+class Trial:
+    """What a learner needs of one trial: tables, start states, random numbers, and the judge.
+
+    Args:
+        mdp: The environment.
+        demonstrations: Demonstrations; observations are states.
+        protocol: How the trial is run and judged; None for the default.
+        seed: Seed of the trial.
+    """
+
+    def __init__(
+        self,
+        mdp: TabularMDP,
+        demonstrations: Sequence[Episode],
+        protocol: Protocol | None,
+        seed: int,
+    ) -> None:
+        if not demonstrations:
+            raise ValueError("no demonstrations were given; they set the return to reach")
+        self.mdp, self.demonstrations, self.seed = mdp, list(demonstrations), int(seed)
+        self.protocol = protocol or Protocol()
+        self.tables: Any = (
+            mdp.next_states,
+            mdp.cumulative,
+            mdp.rewards,
+            mdp.terminal,
+            mdp.time_factor,
+        )
+        self.starts = np.flatnonzero(mdp.starts)
+        self.rng = seeded(self.seed)
+        self.target = self.protocol.target * float(np.mean([e.ret for e in demonstrations]))
+
+    def transitions(self) -> list[tuple[np.ndarray, ...]]:
+        """Return (states, actions, rewards, next states, ends) of each demonstration.
+
+        An episode ends with its last step, by the target or by the time limit.
+        """
+        out = []
+        for episode in self.demonstrations:
+            states = np.asarray(episode.observations).astype(np.int64)
+            if states.ndim != 1 or states.min() < 0 or states.max() >= self.mdp.n_states:
+                raise ValueError(
+                    f"the observations of a demonstration have shape {states.shape} and reach from "
+                    f"{states.min()} to {states.max()}; tabular learners need one state each, 0 to "
+                    f"{self.mdp.n_states - 1}"
+                )
+            ends = np.zeros(len(states) - 1, bool)
+            ends[-1] = True
+            actions = np.asarray(episode.actions).astype(np.int64)
+            out.append((states[:-1], actions, np.asarray(episode.rewards), states[1:], ends))
+        return out
+
+    def run(
+        self,
+        q: np.ndarray,
+        train: Callable[[int], int],
+        judge: Callable[[], float] | None = None,
+    ) -> Result:
+        """Learn until the target is reached or the cap.
+
+        Args:
+            q: The table that `train` changes.
+            train: Learns for so many more episodes and returns the steps taken.
+            judge: Returns the mean return of the policy; None for ε-greedy on q.
+        """
+        p = self.protocol
+        curve: list[float] = []
+        steps, solved = 0, False
+        while not solved and (len(curve) + 1) * p.evaluate_every <= p.max_episodes:
+            steps += train(p.evaluate_every)
+            if judge is not None:
+                mean = judge()
+            else:
+                mean = evaluate(
+                    self.tables,
+                    self.starts,
+                    q,
+                    p.evaluation_epsilon,
+                    p.evaluation_episodes,
+                    self.rng,
+                )
+            curve.append(mean)
+            solved = mean >= self.target
+        episodes = len(curve) * p.evaluate_every if solved else p.max_episodes
+        return Result(episodes, solved, np.array(curve), steps, q)
+
+
+def behavioural_cloning(
+    mdp: TabularMDP,
+    demonstrations: Sequence[Episode],
+    seed: int,
+    scale: float = 0.3,
+    noise: float = 0.01,
+) -> np.ndarray:
+    """Return a Q-table initialised by behavioural cloning.
+
+    Where demonstrations were, an action's value is the share with which it was taken there times
+    `scale`; elsewhere values are drawn from a normal distribution.
+    """
+    rng = np.random.default_rng(seed)
+    q = rng.normal(0.0, noise, (mdp.n_states, mdp.n_actions))
+    counts = np.zeros_like(q)
+    for episode in demonstrations:
+        np.add.at(counts, (np.asarray(episode.observations)[:-1], episode.actions), 1.0)
+    seen = counts.sum(axis=1) > 0
+    q[seen] = scale * counts[seen] / counts[seen].sum(axis=1, keepdims=True)
+    return q
