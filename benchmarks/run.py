@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import alignment
+import learners
 import prefix
 import rivals
 import tyro
@@ -48,6 +49,14 @@ def main(arguments: Arguments) -> None:
         f"  one environment {w['single_us']:.2f} µs; {w['envs']} environments "
         f"{w['vector_us']:.3f} µs per environment-step\n"
     )
+    print("A step of the tabular learners on EightRooms, environment included")
+    found["learners"] = rows = learners.measure()
+    for row in rows:
+        print(
+            f"  {row['method']:<14} {row['ns_per_step']:8.0f} ns  "
+            f"{row['times_q_learning']:6.2f} times Q-learning"
+        )
+    print()
     print("Alignment beside scikit-bio and ClustalW")
     engines = [e for e in alignment.ENGINES if e != "ClustalW" or rivals.clustalw_program()]
     print(alignment.HEADER)

@@ -12,11 +12,13 @@ from typing import IO, Any
 import numpy as np
 
 __all__ = [
+    "check_outputs",
     "check_writable",
     "decode_symbol",
     "encode_symbol",
     "load_npz",
     "save_npz",
+    "write_json",
     "write_whole",
 ]
 
@@ -59,6 +61,19 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     if path.exists() and not path.is_file():
         raise ValueError(f"cannot write {path}: it is a device or pipe; give the name of a file")
     return path
+
+
+def check_outputs(*paths: str | None) -> None:
+    """Say what cannot be written before the work is done, not after it."""
+    for path in paths:
+        if path is not None:
+            check_writable(path)
+
+
+def write_json(path: str | os.PathLike[str] | None, value: Any) -> None:
+    """Write a value as JSON, if a path is given."""
+    if path is not None:
+        write_whole(path, lambda file: file.write((json.dumps(value, indent=1) + "\n").encode()))
 
 
 def save_npz(

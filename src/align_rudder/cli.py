@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 import warnings
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import tyro
 
-from align_rudder import plot
-from align_rudder._files import check_writable, save_npz, write_whole
+from align_rudder._files import check_outputs, save_npz, write_json
 from align_rudder._warnings import AlignRudderWarning, warn
-from align_rudder.demo import crafting_demonstrations, crafting_episode
-from align_rudder.episodes import Episode
 from align_rudder.events import DeltaEvents, EventEncoder, FeatureEvents, StateEvents, SymbolEvents
+from align_rudder.experiments.commands import Reproduce, Tune
+from align_rudder.experiments.demo import Demo
 from align_rudder.model import AlignRudder
 from align_rudder.redistribution import Redistribution
 from align_rudder.sources import load_source
 from align_rudder.summary import as_data
-from align_rudder.text import letters_for
 
 __all__ = ["main"]
 
@@ -64,7 +60,7 @@ class Fit:
 
     def run(self) -> None:
         """Fit, save and show."""
-        _check_outputs(self.output, self.json)
+        check_outputs(self.output, self.json)
         source = load_source(self.demos)
         asked = (self.events, self.max_events, self.keys)
         if source.episodes is None and asked != ("auto", None, None):
@@ -89,7 +85,7 @@ class Fit:
         else:
             model.fit_events(source.sequences or [], source.returns)
         model.save(self.output)
-        _write_json(self.json, as_data(model))
+        write_json(self.json, as_data(model))
         print(model.summary())
         print(f"\nsaved to {self.output}")
 
@@ -109,7 +105,7 @@ class Redistribute:
 
     def run(self) -> None:
         """Redistribute, write files, show a table."""
-        _check_outputs(self.output, self.json)
+        check_outputs(self.output, self.json)
         model = AlignRudder.load(self.model)
         source = load_source(self.episodes)
         if source.episodes is not None:
@@ -134,7 +130,7 @@ class Redistribute:
                     "lengths": np.array([len(r.rewards) for r in found]),
                 },
             )
-        _write_json(
+        write_json(
             self.json,
             [
                 {
@@ -165,51 +161,13 @@ class Show:
 
     def run(self) -> None:
         """Load and show."""
-        _check_outputs(self.json)
+        check_outputs(self.json)
         model = AlignRudder.load(self.model)
-        _write_json(self.json, as_data(model))
+        write_json(self.json, as_data(model))
         print(model.summary())
         if self.columns:
             for strategy in model.strategies_:
                 print(f"\n{strategy.profile}")
-
-
-@dataclass
-class Demo:
-    """Run the method on built-in demonstrations and show a good and a failed episode."""
-
-    output: Output = "demo/align-rudder-demo.png"
-    """File for the figure."""
-    seed: int = 0
-    """Seed of the demonstrations."""
-    json: str | None = None
-    """Also write the summary as JSON to this file."""
-
-    def run(self) -> None:
-        """Fit, show, redistribute, draw."""
-        path = Path(self.output)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _check_outputs(self.output, self.json)
-        model = AlignRudder().fit(crafting_demonstrations(10, self.seed))
-        text = [
-            "Ten players craft a stone pickaxe; only the pickaxe is paid, at the very end.\n",
-            model.summary(),
-        ]
-        shown: list[tuple[str, Redistribution, np.ndarray]] = []
-        for title, success in (
-            ("A new player who makes it", True),
-            ("One who does not: dirt instead of stone", False),
-        ):
-            episode = crafting_episode(self.seed * 1000 + 500, success)
-            rr = model.redistribute(episode)
-            text.append(f"\n{title}: {rr}\n{_timeline(model, episode, rr)}")
-            shown.append((title, rr, episode.rewards))
-        figure = plot.overview(model, shown)
-        form = path.suffix[1:] or "png"
-        write_whole(path, lambda file: figure.savefig(file, format=form, dpi=150))
-        _write_json(self.json, as_data(model))
-        print("\n".join(text))
-        print(f"\nfigure: {path}")
 
 
 def _encoder(
@@ -229,18 +187,6 @@ def _encoder(
     return {"state": StateEvents, "delta": DeltaEvents, "feature": FeatureEvents}[kind](**options)
 
 
-def _check_outputs(*paths: str | None) -> None:
-    """Say what cannot be written before the work is done, not after it."""
-    for path in paths:
-        if path is not None:
-            check_writable(path)
-
-
-def _write_json(path: str | None, value: Any) -> None:
-    if path is not None:
-        write_whole(path, lambda file: file.write((json.dumps(value, indent=1) + "\n").encode()))
-
-
 def _table(found: list[Redistribution]) -> str:
     lines = [
         f"{'episode':>7}  {'steps':>6}  {'events':>6}  {'return':>9}  {'given':>9}  "
@@ -254,34 +200,15 @@ def _table(found: list[Redistribution]) -> str:
     return "\n".join(lines)
 
 
-def _timeline(model: AlignRudder, episode: Episode, rr: Redistribution) -> str:
-    """Return the rewarded steps of an episode as a bar chart in text."""
-    letters = letters_for(model.events_.symbols_)
-    top = max(float(rr.rewards.max()), abs(rr.correction), 1e-12)
-    lines = []
-    for t in np.flatnonzero(rr.rewards != 0):
-        e = rr.events[t]
-        bar = "█" * max(round(24 * rr.rewards[t] / top), 1)
-        lines.append(
-            f"  step {t + 1:>3}  {rr.rewards[t]:>+7.3f}  {bar:<24} "
-            f"{letters[e]} = {model.events_.symbols_[e]}"
-        )
-    bar = "█" * round(24 * abs(rr.correction) / top)
-    lines.append(f"  {'after':>8}  {rr.correction:>+7.3f}  {bar:<24} correction")
-    lines.append(
-        f"  {'sum':>8}  {rr.rewards.sum() + rr.correction:>+7.3f}  "
-        f"= the return of the {len(episode)} steps"
-    )
-    return "\n".join(lines)
-
-
 @dataclass
 class _Command:
     command: Annotated[
         Annotated[Fit, tyro.conf.subcommand("fit")]
         | Annotated[Redistribute, tyro.conf.subcommand("redistribute")]
         | Annotated[Show, tyro.conf.subcommand("show")]
-        | Annotated[Demo, tyro.conf.subcommand("demo")],
+        | Annotated[Demo, tyro.conf.subcommand("demo")]
+        | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+        | Annotated[Tune, tyro.conf.subcommand("tune")],
         tyro.conf.arg(name=""),
     ] = field()
 

@@ -3,18 +3,109 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from gymnasium import spaces
 
-from align_rudder.episodes import Tree
+from align_rudder.episodes import Episode, Tree
 from align_rudder.events import SymbolEvents
+from align_rudder.redistribution import Redistribution
 from align_rudder.sequences import NO_EVENT
+from align_rudder.spaces import check_space
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
 
-__all__ = ["Stream", "VectorStream"]
+__all__ = ["AnyStream", "AnyVectorStream", "RewardModel", "Stream", "VectorStream"]
+
+
+class AnyStream(Protocol):
+    """What the wrapper needs of a running episode; `n_cells` is 0 without positions to observe."""
+
+    event: int
+    score: float
+    cell: int
+    subgoal_of: Sequence[int]
+
+    @property
+    def n_cells(self) -> int:
+        """Number of positions."""
+        ...
+
+    @property
+    def correction(self) -> float:
+        """R_{T+2} if the episode ended now."""
+        ...
+
+    def check_space(self, space: spaces.Space[Any]) -> None:
+        """Raise an error if the model was fitted on other observations than the space has."""
+        ...
+
+    def reset(self, obs: Any = None) -> None:
+        """Begin an episode."""
+        ...
+
+    def step(
+        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
+    ) -> float:
+        """Add a transition; return its redistributed reward."""
+        ...
+
+
+class AnyVectorStream(Protocol):
+    """What the vector wrapper and replay buffers need of many running episodes."""
+
+    events: np.ndarray
+    scores: np.ndarray
+    cells: np.ndarray
+    subgoal_of: np.ndarray
+
+    @property
+    def n_cells(self) -> int:
+        """Number of positions."""
+        ...
+
+    @property
+    def corrections(self) -> np.ndarray:
+        """R_{T+2} of each episode if it ended now."""
+        ...
+
+    def check_space(self, space: spaces.Space[Any]) -> None:
+        """Raise an error if the model was fitted on other observations than the space has."""
+        ...
+
+    def reset(self, obs: Tree, mask: np.ndarray | None = None) -> None:
+        """Begin the episodes of `mask`."""
+        ...
+
+    def step(
+        self,
+        obs: Tree,
+        actions: Tree,
+        rewards: np.ndarray,
+        next_obs: Tree,
+        infos: Sequence[Mapping[str, Any]],
+        mask: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Add a transition to each episode (of `mask`); return the redistributed rewards."""
+        ...
+
+
+class RewardModel(Protocol):
+    """A fitted model that redistributes rewards: an `AlignRudder`, or an LSTM as in RUDDER."""
+
+    def redistribute(self, episode: Episode) -> Redistribution:
+        """Return the share of every step in the episode's return."""
+        ...
+
+    def stream(self) -> AnyStream:
+        """Return a stream for one running episode at a time."""
+        ...
+
+    def vector_stream(self, n: int) -> AnyVectorStream:
+        """Return a stream for n running episodes at once."""
+        ...
 
 
 class Stream:
@@ -36,12 +127,22 @@ class Stream:
     def _begin(self) -> None:
         # Taken anew for each episode, so that a model aligned again is used from the next one on.
         self._scorer, self._encoder = self.model.scorer_, self.model.events_
-        self._scale, self.subgoal_of = self.model.scale_, self.model.subgoal_table().tolist()
+        self._scale = self.model.scale_
+        self.subgoal_of: Sequence[int] = self.model.subgoal_table().tolist()
         self._collapse = self._encoder.collapse_runs
         self._row = np.zeros(self._scorer.n_cells)
         self._last, self._zero = NO_EVENT, 0.0
         self.event, self.score, self.cell = NO_EVENT, 0.0, 0
         self.ret = self.given = 0.0
+
+    @property
+    def n_cells(self) -> int:
+        """Number of positions on the profiles, those of the model as it is now."""
+        return self.model.scorer_.n_cells
+
+    def check_space(self, space: spaces.Space[Any]) -> None:
+        """Raise an error if the model was fitted on other observations than the space has."""
+        check_space(self.model.events_, space)
 
     def reset(self, obs: Any = None) -> None:
         """Begin an episode; without an observation, one of events only."""
@@ -117,6 +218,15 @@ class VectorStream:
         self._zero, self._raw = np.zeros(n), np.zeros(n)
         self.events, self.cells = np.full(n, NO_EVENT), np.zeros(n, np.int64)
         self.rets, self.given, self.scores = np.zeros(n), np.zeros(n), np.zeros(n)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of positions on the profiles, those of the model as it is now."""
+        return self.model.scorer_.n_cells
+
+    def check_space(self, space: spaces.Space[Any]) -> None:
+        """Raise an error if the model was fitted on other observations than the space has."""
+        check_space(self.model.events_, space)
 
     def reset(self, obs: Tree, mask: np.ndarray | None = None) -> None:
         """Begin the episodes of `mask` (default: all) at these start states (of all).

@@ -14,9 +14,16 @@ from gymnasium.vector.utils import batch_space
 
 from align_rudder._warnings import warn
 from align_rudder.episodes import tree_index
-from align_rudder.model import AlignRudder
-from align_rudder.spaces import ProgressSpace, check_space
-from align_rudder.wrappers import DENSE, check_correction, copied, resolve_model, warn_of_keys
+from align_rudder.spaces import ProgressSpace
+from align_rudder.streaming import RewardModel
+from align_rudder.wrappers import (
+    DENSE,
+    check_correction,
+    check_progress,
+    copied,
+    resolve_model,
+    warn_of_keys,
+)
 
 __all__ = ["RedistributeReward"]
 
@@ -41,7 +48,7 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
     def __init__(
         self,
         env: VectorEnv,
-        model: AlignRudder | str | os.PathLike[str],
+        model: RewardModel | str | os.PathLike[str],
         correction: Literal["last", "info"] = "last",
         observe_progress: bool = False,
     ) -> None:
@@ -57,23 +64,24 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
         VectorWrapper.__init__(self, env)
         check_correction(correction)
         self.model = resolve_model(model)
-        check_space(self.model.events_, env.single_observation_space)
+        self._stream = self.model.vector_stream(env.num_envs)
+        self._stream.check_space(env.single_observation_space)
         self.correction: Literal["last", "info"] = correction
         mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         self._mode = AutoresetMode(mode)
         self._progress: ProgressSpace | None = None
         if observe_progress:
-            self._progress = ProgressSpace(env.single_observation_space, self.model.scorer_.n_cells)
+            check_progress(self._stream.n_cells)
+            self._progress = ProgressSpace(env.single_observation_space, self._stream.n_cells)
             self.single_observation_space = self._progress.space
             self.observation_space = batch_space(self._progress.space, env.num_envs)
         self._obs: Any = None
         self._ended = np.zeros(env.num_envs, bool)
         self._warned = self._seen_info = False
-        self._stream = self.model.vector_stream(env.num_envs)
 
     def _restart(self, obs: Any, mask: np.ndarray | None) -> None:
         if self._progress is not None and (mask is None or mask.all()):
-            self._progress.check(self.model.scorer_.n_cells)
+            self._progress.check(self._stream.n_cells)
         self._stream.reset(obs, mask)
 
     def reset(

@@ -12,18 +12,21 @@ from gymnasium.utils import RecordConstructorArgs
 
 from align_rudder._warnings import warn
 from align_rudder.model import AlignRudder
-from align_rudder.spaces import ProgressSpace, check_space
+from align_rudder.rudder import LstmRudder
+from align_rudder.spaces import ProgressSpace
+from align_rudder.streaming import RewardModel
 
-__all__ = ["RedistributeReward", "check_correction", "copied", "resolve_model"]
+__all__ = ["RedistributeReward", "check_correction", "check_progress", "copied", "resolve_model"]
 
 
-def resolve_model(model: AlignRudder | str | os.PathLike[str]) -> AlignRudder:
+def resolve_model(model: RewardModel | str | os.PathLike[str]) -> RewardModel:
     """Return a fitted model, loaded from a path if need be."""
     if isinstance(model, (str, os.PathLike)):
-        return AlignRudder.load(model)
+        return LstmRudder.load(model) if LstmRudder.wrote(model) else AlignRudder.load(model)
     if not hasattr(model, "stream"):
         raise ValueError(
-            f"model is a {type(model).__name__}; give a fitted AlignRudder or its path"
+            f"model is a {type(model).__name__}; give a fitted AlignRudder or its path (or an "
+            "LstmRudder)"
         )
     model.stream()  # says so if it is not fitted
     return model
@@ -35,6 +38,14 @@ def check_correction(correction: str) -> None:
         raise ValueError(
             f'correction={correction!r} is not known; use "last" (added to the last reward, so '
             'that the return is unchanged) or "info" (left out of the reward, put into info)'
+        )
+
+
+def check_progress(n_cells: int) -> None:
+    """Raise an error if a model has no positions that could be observed."""
+    if n_cells == 0:
+        raise ValueError(
+            "observe_progress=True needs a model with positions on a profile; an LSTM has none"
         )
 
 
@@ -70,7 +81,8 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
 
     On the last step the correction is added, so that the rewards of an episode sum to the original
     return. `info` holds "original_reward", "event" (-1: none), "score" S(τ_t), "subgoal" (index of
-    the next sub-goal) and, on the last step, "correction".
+    the next sub-goal) and, on the last step, "correction". An LSTM (RUDDER) has no events and no
+    sub-goals: "event" is -1 and "subgoal" 0.
 
     Args:
         env: The environment.
@@ -92,7 +104,7 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
     def __init__(
         self,
         env: gym.Env[Any, Any],
-        model: AlignRudder | str | os.PathLike[str],
+        model: RewardModel | str | os.PathLike[str],
         correction: Literal["last", "info"] = "last",
         observe_progress: bool = False,
     ) -> None:
@@ -108,13 +120,14 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
         gym.Wrapper.__init__(self, env)
         check_correction(correction)
         self.model = resolve_model(model)
-        check_space(self.model.events_, env.observation_space)
+        self._stream = self.model.stream()
+        self._stream.check_space(env.observation_space)
         self.correction: Literal["last", "info"] = correction
         self.observe_progress = observe_progress
-        self._stream = self.model.stream()
         self._progress: ProgressSpace | None = None
         if observe_progress:
-            self._progress = ProgressSpace(env.observation_space, self.model.scorer_.n_cells)
+            check_progress(self._stream.n_cells)
+            self._progress = ProgressSpace(env.observation_space, self._stream.n_cells)
             self.observation_space = self._progress.space
         self._obs: Any = None
         self._running = False
@@ -127,7 +140,7 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
         obs, info = self.env.reset(seed=seed, options=options)
         self._stream.reset(obs)
         if self._progress is not None:
-            self._progress.check(self.model.scorer_.n_cells)
+            self._progress.check(self._stream.n_cells)
         self._obs, self._running = copied(obs), True
         info = {**info, "subgoal": self._stream.subgoal_of[self._stream.cell]}
         return self._observed(obs), info

@@ -39,6 +39,7 @@ class TabularEnv(gym.Env[Any, Any]):
             )
         self.render_mode = render_mode
         self.mdp = self._tables()
+        self._policy: np.ndarray | None = None
         self.observation_space = self._space()
         self.action_space = spaces.Discrete(self.mdp.n_actions)
         self._state = -1
@@ -90,8 +91,10 @@ class TabularEnv(gym.Env[Any, Any]):
         return self._observe(self._state), reward, terminated, truncated, {}
 
     def optimal_policy(self) -> np.ndarray:
-        """Return an optimal action for each state."""
-        return optimal_policy(self.mdp)
+        """Return an optimal action for each state, computed once."""
+        if self._policy is None:
+            self._policy = optimal_policy(self.mdp)
+        return self._policy.copy()
 
     def demonstrations(
         self, n: int, seed: int = 0, exploration: float = 0.2, starts: Sequence[int] | None = None
@@ -110,10 +113,11 @@ class TabularEnv(gym.Env[Any, Any]):
             start = None if starts is None else starts[len(episodes) % len(starts)]
             episode = rollout(self.mdp, policy, rng, exploration, start)
             if episode.ret > 0:
-                episodes.append(self._as_observed(episode))
+                episodes.append(self.observed(episode))
         return episodes
 
-    def _as_observed(self, episode: Episode) -> Episode:
+    def observed(self, episode: Episode) -> Episode:
+        """Return an episode of states as the episode of observations that the agent sees."""
         return Episode(
             np.array([self._observe(s) for s in episode.observations]),
             episode.actions,

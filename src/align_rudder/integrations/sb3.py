@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from align_rudder.episodes import Episode, tree_index
-from align_rudder.model import AlignRudder
+from align_rudder.streaming import RewardModel
 from align_rudder.wrappers import copied, resolve_model
 
 try:
@@ -32,7 +32,7 @@ class _Redistributing:
 
     n_envs: int
 
-    def _attach(self, model: AlignRudder | str | os.PathLike[str]) -> None:
+    def _attach(self, model: RewardModel | str | os.PathLike[str]) -> None:
         self.model = resolve_model(model)
         self._stream = self.model.vector_stream(self.n_envs)
         self.restart()
@@ -88,7 +88,7 @@ class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
     """
 
     def __init__(
-        self, *args: Any, model: AlignRudder | str | os.PathLike[str], **kwargs: Any
+        self, *args: Any, model: RewardModel | str | os.PathLike[str], **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
         self._attach(model)
@@ -111,7 +111,7 @@ class RedistributedDictReplayBuffer(_Redistributing, DictReplayBuffer):
     """The same for dict observations."""
 
     def __init__(
-        self, *args: Any, model: AlignRudder | str | os.PathLike[str], **kwargs: Any
+        self, *args: Any, model: RewardModel | str | os.PathLike[str], **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
         self._attach(model)
@@ -133,7 +133,7 @@ class RedistributedDictReplayBuffer(_Redistributing, DictReplayBuffer):
 def fill_replay_buffer(
     buffer: ReplayBuffer,
     episodes: Sequence[Episode],
-    model: AlignRudder | str | os.PathLike[str] | None = None,
+    model: RewardModel | str | os.PathLike[str] | None = None,
 ) -> int:
     """Put demonstrations into a replay buffer with their redistributed rewards.
 

@@ -1,0 +1,124 @@
+"""The methods that are compared: their learners, their grids, and what tuning chose."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from align_rudder.tabular.dqfd import learn_dqfd
+from align_rudder.tabular.gail import learn_gail
+from align_rudder.tabular.learners import learn_align_rudder, learn_q
+from align_rudder.tabular.protocol import Result
+from align_rudder.tabular.rudder import learn_rudder
+from align_rudder.tabular.sqil import learn_sqil
+
+__all__ = ["METHODS", "VARIANTS", "Method", "all_methods", "check_methods", "chosen_parameters"]
+
+GRID_SIZE = 12
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of the comparison.
+
+    Attributes:
+        label: How tables and figures name it.
+        learn: The learner.
+        grid: Values of its hyper-parameters; every method has the same number of combinations.
+        fixed: Arguments that are not searched.
+        network: Names of the hyper-parameters with which its network is trained, if it has one.
+        base: The method whose chosen hyper-parameters a variant takes.
+    """
+
+    label: str
+    learn: Callable[..., Result]
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    network: tuple[str, ...] | None = None
+    base: str | None = None
+
+    def configurations(self) -> list[dict[str, Any]]:
+        """Return every combination of the grid."""
+        return [
+            dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())
+        ]
+
+
+_RATES = (0.3, 0.1, 0.03)
+
+METHODS: dict[str, Method] = {
+    "align-rudder": Method(
+        "Align-RUDDER",
+        learn_align_rudder,
+        {"learning_rate": _RATES, "trace": (0.8, 0.9), "initial_scale": (0.1, 0.3)},
+    ),
+    "bc-q": Method(
+        "BC+Q",
+        learn_q,
+        {"learning_rate": _RATES, "initial_scale": (0.01, 0.03, 0.1, 0.3)},
+    ),
+    "control": Method(
+        "BC+Q(λ)",
+        learn_q,
+        {"learning_rate": _RATES, "trace": (0.8, 0.95), "initial_scale": (0.1, 0.3)},
+    ),
+    "sqil": Method("SQIL", learn_sqil, {}),
+    "dqfd": Method("DQfD", learn_dqfd, {}),
+    "rudder": Method("RUDDER (LSTM)", learn_rudder, {}, network=()),
+    "gail": Method("GAIL", learn_gail, {}),
+}
+
+VARIANTS: dict[str, Method] = {
+    "kappa": Method("A, κ window", learn_align_rudder, fixed={"method": "kappa"}),
+    "direct": Method("A, direct", learn_align_rudder, fixed={"method": "direct"}),
+    "method-c": Method("C, Q-learning on R", learn_align_rudder, fixed={"method": "q-learning"}),
+    "subtasks": Method("A, one table per sub-task", learn_align_rudder, fixed={"subtasks": True}),
+    "settled": Method("A, correction on last step", learn_align_rudder, fixed={"settle": True}),
+}
+
+
+def all_methods() -> dict[str, Method]:
+    """Return methods and variants by name."""
+    return {**METHODS, **VARIANTS}
+
+
+def check_methods(names: Sequence[str]) -> None:
+    """Say which name is not a method."""
+    for name in names:
+        if name not in all_methods():
+            raise ValueError(
+                f"method {name!r} is not known; use some of {', '.join(all_methods())}"
+            )
+
+
+def chosen_parameters(path: str | os.PathLike[str] | None = None) -> dict[str, dict[str, Any]]:
+    """Return the hyper-parameters of every method, as `align-rudder tune` chose them.
+
+    Args:
+        path: A file that `align-rudder tune` wrote; None for the one in the package.
+    """
+    source = files("align_rudder.experiments") / "hyperparameters.json"
+    if path is not None:
+        source = Path(path)
+        if not source.is_file():
+            raise ValueError(f"{path} is not there; `align-rudder tune` writes such a file")
+    try:
+        found = json.loads(source.read_text(encoding="utf-8"))["parameters"]
+        missing = [name for name in METHODS if not isinstance(found[name], dict)]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} does not hold hyper-parameters for {', '.join(METHODS)} (by name, under "
+            f"'parameters'): {error!r}; `align-rudder tune` writes such a file"
+        ) from None
+    if missing:
+        raise ValueError(f"{path} has no hyper-parameters for {', '.join(missing)}")
+    return {
+        name: {**found.get(name, found["align-rudder"]), **method.fixed}
+        for name, method in all_methods().items()
+    }
