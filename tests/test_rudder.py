@@ -1,5 +1,6 @@
 """RUDDER (LSTM): it finds known credit, repeats itself, and its forward passes agree."""
 
+import os
 import subprocess
 import sys
 import warnings
@@ -15,7 +16,6 @@ from hypothesis import strategies as st
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
 import align_rudder as ar
-from align_rudder.envs import KeyChestEnv
 from align_rudder.rudder import LstmRudder, StepInputs
 from align_rudder.rudder.inputs import UNSEEN
 from align_rudder.rudder.weights import Weights, predictions_numpy
@@ -44,7 +44,7 @@ def levers(n, seed):
 @pytest.fixture(scope="module")
 def lever_model():
     episodes = levers(60, 0)
-    return LstmRudder(updates=200).fit(episodes[::2], episodes[1::2])
+    return LstmRudder().fit(episodes[::2], episodes[1::2])
 
 
 def lake_mdp(n=5):
@@ -83,6 +83,11 @@ def mixed(n, seed):
     return out
 
 
+@pytest.fixture(scope="module")
+def mixed_model():
+    return LstmRudder(updates=20).fit(mixed(8, 0), mixed(8, 1))
+
+
 # What it learns
 
 
@@ -114,29 +119,15 @@ def test_order_of_two_events_is_learned():
         states = rng.integers(0, 3, 11)
         first, second = sorted(rng.choice(10, 2, replace=False))
         states[first], states[second] = (3, 4) if order else (4, 3)
-        return ar.Episode(states, np.zeros(10, int), [0.0] * 9 + [float(order)])
+        return ar.Episode(states, rng.integers(0, 2, 10), [0.0] * 9 + [float(order)])
 
-    model = LstmRudder(updates=500)
-    model.fit([episode(True) for _ in range(60)], [episode(False) for _ in range(60)])
+    model = LstmRudder().fit(
+        [episode(True) for _ in range(30)], [episode(False) for _ in range(30)]
+    )
     right = [model.predict(episode(True))[-1] for _ in range(50)]
     wrong = [model.predict(episode(False))[-1] for _ in range(50)]
     assert np.mean(np.array(right) > 0.5) > 0.9
     assert np.mean(np.array(wrong) < 0.5) > 0.9
-
-
-def test_key_chest_credit_with_many_episodes():
-    env = KeyChestEnv()
-    model = LstmRudder(updates=500, hidden=16)
-    model.fit(env.demonstrations(100, 0), env.demonstrations(100, 1, exploration=1.0))
-    random = random_episodes_of(env.mdp, 100, 0)
-    observed = [env._as_observed(e) for e in random]
-    model.fit(env.demonstrations(100, 0), observed)
-    shares = []
-    for episode in env.demonstrations(50, 7):
-        key = int(np.flatnonzero(episode.observations[:, 1])[0]) - 1
-        rewards = model.redistribute(episode).rewards
-        shares.append(rewards[max(key - 1, 0) : key + 2].sum() / rewards.sum())
-    assert np.mean(shares) > 3 * 3 / env.horizon  # three steps around the key, out of 32
 
 
 def test_without_contrast_it_warns_and_keeps_the_episodic_reward(demos):
@@ -177,8 +168,8 @@ def test_return_equivalence_and_streams_for_any_episode(lever_model, states, rew
     assert stream.correction == pytest.approx(rr.correction, rel=0, abs=tolerance)
 
 
-def test_vector_stream_equals_streams_with_dicts_floats_and_masks():
-    model = LstmRudder(updates=20).fit(mixed(8, 0), mixed(8, 1))
+def test_vector_stream_equals_streams_with_dicts_floats_and_masks(mixed_model):
+    model = mixed_model
     episodes = mixed(5, 2)
     n = len(episodes)
     vector = model.vector_stream(n)
@@ -189,9 +180,7 @@ def test_vector_stream_equals_streams_with_dicts_floats_and_masks():
     for t in range(max(len(e) for e in episodes)):
         running = np.array([t < len(e) for e in episodes])
         rows = [min(t, len(e) - 1) for e in episodes]
-        obs = {
-            k: np.stack([e.observations[k][r] for e, r in zip(episodes, rows)]) for k in stacked
-        }
+        obs = {k: np.stack([e.observations[k][r] for e, r in zip(episodes, rows)]) for k in stacked}
         actions = np.stack([e.actions[r] for e, r in zip(episodes, rows)])
         rewards = np.array([e.rewards[r] for e, r in zip(episodes, rows)])
         share = vector.step(obs, actions, rewards, obs, [{}] * n, running)
@@ -257,12 +246,12 @@ def test_vector_wrapper_pays_the_same(lake_model, mode):
 
     env = ar.vector.RedistributeReward(SyncVectorEnv([make] * 3, autoreset_mode=mode), lake_model)
     rng = np.random.default_rng(0)
-    obs, _ = env.reset(seed=0)
+    env.reset(seed=0)
     single = ar.RedistributeReward(make(), lake_model)
     running, waiting, compared = [[] for _ in range(3)], np.zeros(3, bool), 0
     for _ in range(120):
         actions = rng.integers(0, 4, 3)
-        obs, rewards, terminated, truncated, _ = env.step(actions)
+        _, rewards, terminated, truncated, _ = env.step(actions)
         done = terminated | truncated
         for i in np.flatnonzero(~waiting):
             running[i].append((int(actions[i]), rewards[i]))
@@ -321,11 +310,11 @@ def test_wrappers_refuse_what_does_not_fit(lake, lake_model):
 
 
 @pytest.mark.parametrize("kind", ["lake", "mixed"])
-def test_a_saved_model_is_the_same(kind, lake_data, lake_model, tmp_path):
+def test_a_saved_model_is_the_same(kind, lake_data, lake_model, mixed_model, tmp_path):
     if kind == "lake":
         model, episodes = lake_model, lake_data[1]
     else:
-        model, episodes = LstmRudder(updates=20).fit(mixed(6, 0), mixed(6, 1)), mixed(4, 5)
+        model, episodes = mixed_model, mixed(4, 5)
     model.save(tmp_path / "lstm.npz")
     again = LstmRudder.load(tmp_path / "lstm.npz")
     assert again.get_params() == model.get_params()
@@ -368,26 +357,29 @@ def assert_same_weights(a, b, tolerance):
         )
 
 
-def test_same_seed_same_weights_other_seed_others(lake_data):
-    mdp, demos = lake_data
-    random = random_episodes_of(mdp, 10, 0)
-    make = LstmRudder(updates=20, max_steps=100)
-    a, b = (LstmRudder(updates=20, max_steps=100, seed=3).fit(demos, random) for _ in range(2))
+@pytest.fixture(scope="module")
+def trials():
+    """Return datasets of different sizes, which are padded to the same shapes."""
+    mdp, _ = lake_mdp()
+    return [(lake_mdp(2 + i)[1], random_episodes_of(mdp, 8 + 2 * i, i)) for i in range(3)]
+
+
+SHORT = {"updates": 40, "max_steps": 60}
+
+
+def test_same_seed_same_weights_other_seed_others(trials):
+    a, b = (LstmRudder(**SHORT, seed=3).fit(*trials[0]) for _ in range(2))
     assert_same_weights(a, b, 0.0)
-    other = make.fit(demos, random)
+    other = LstmRudder(**SHORT).fit(*trials[0])
     assert np.abs(other.weights_.embedding - a.weights_.embedding).max() > 0.01
 
 
-def test_fit_many_equals_fit_whatever_else_is_in_the_batch(lake_data):
-    mdp, _ = lake_data
-    datasets = [
-        (lake_mdp(2 + i)[1], random_episodes_of(mdp, 3 + 7 * i, i)) for i in range(4)
-    ]
-    template = LstmRudder(updates=60, max_steps=100)
-    together = template.fit_many(datasets, seeds=[5, 6, 7, 8])
+def test_fit_many_equals_fit_whatever_else_is_in_the_batch(trials):
+    template = LstmRudder(**SHORT)
+    together = template.fit_many(trials, seeds=[5, 6, 7])
     assert not hasattr(template, "weights_")
-    for i, (demos, random) in enumerate(datasets):
-        alone = LstmRudder(updates=60, max_steps=100, seed=5 + i).fit(demos, random)
+    for i, (demos, random) in enumerate(trials):
+        alone = LstmRudder(**SHORT, seed=5 + i).fit(demos, random)
         assert together[i].get_params() == alone.get_params()
         assert_same_weights(together[i], alone, 1e-4)
         for episode in [*demos, *random]:
@@ -396,45 +388,43 @@ def test_fit_many_equals_fit_whatever_else_is_in_the_batch(lake_data):
             )
 
 
-def test_padding_changes_no_result(lake_data):
-    mdp, demos = lake_data
-    random = random_episodes_of(mdp, 10, 0)
-    short = LstmRudder(updates=40, max_steps=100).fit(demos, random)
-    long = LstmRudder(updates=40, max_steps=150).fit(demos, random)
+def test_padding_changes_no_result(trials):
+    short = LstmRudder(**SHORT).fit(*trials[0])
+    long = LstmRudder(**{**SHORT, "max_steps": 90}).fit(*trials[0])
     assert_same_weights(short, long, 1e-4)
 
 
 def test_threads_change_no_result():
-    code = (
-        "import numpy as np, sys; sys.path.insert(0, 'tests')\n"
-        "from align_rudder.rudder import LstmRudder\n"
-        "from align_rudder.envs import KeyChestEnv\n"
-        "env = KeyChestEnv()\n"
-        "model = LstmRudder(updates=30, hidden=16, batch_size=32)\n"
-        "model.fit(env.demonstrations(10, 0), env.demonstrations(10, 1, exploration=0.9))\n"
-        "print(model.weights_.embedding.tobytes().hex()[:4000], model.losses_[-1])\n"
+    code = """
+from align_rudder.envs import KeyChestEnv
+from align_rudder.rudder import LstmRudder
+env = KeyChestEnv()
+model = LstmRudder(updates=10, batch_size=64)
+random = env.demonstrations(8, 1, exploration=0.9)
+random = [type(e)(e.observations, e.actions, 0 * e.rewards) for e in random]
+text = model.fit(env.demonstrations(8, 0), random).weights_.embedding.tobytes().hex()
+"""
+    here: dict[str, str] = {}
+    exec(code, here)
+    one_thread = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    there = subprocess.run(
+        [sys.executable, "-c", code + "print(text)"],
+        env={**os.environ, "XLA_FLAGS": one_thread},
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**__import__("os").environ, "XLA_FLAGS": flags},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for flags in ("", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-    }
-    assert len(outputs) == 1
+    assert there.stdout.strip() == here["text"]
 
 
 @pytest.mark.parametrize("kind", ["lake", "mixed"])
-def test_compiled_forward_pass_equals_jax_and_numpy(kind, lake_data, lake_model):
+def test_compiled_forward_pass_equals_jax_and_numpy(kind, lake_data, lake_model, mixed_model):
     from align_rudder.rudder.network import Network
 
     if kind == "lake":
         model, episodes = lake_model, lake_data[1]
     else:
-        model, episodes = LstmRudder(updates=20).fit(mixed(6, 0), mixed(6, 1)), mixed(4, 5)
+        model, episodes = mixed_model, mixed(4, 5)
     w = model.weights_
     network = Network(w.embedding, w.numeric, w.bias, w.recurrent, w.head)
     for episode in episodes:
@@ -490,7 +480,11 @@ def test_a_discrete_observation_and_action_are_one_input():
     assert sorted(rows[rows != UNSEEN].tolist()) == [1, 2]
     assert rows[3, 0] != UNSEEN != rows[5, 1]
     assert rows[3, 1] == rows[9, 0] == rows[0, 2] == UNSEEN
-    assert inputs.encode_episode(episodes[0])[0][:, 0].tolist() == [rows[3, 0], rows[5, 1], rows[3, 0]]
+    assert inputs.encode_episode(episodes[0])[0][:, 0].tolist() == [
+        rows[3, 0],
+        rows[5, 1],
+        rows[3, 0],
+    ]
 
 
 def test_floats_are_standardised_and_whole_numbers_looked_up():
@@ -517,7 +511,7 @@ def test_frozen_lake_is_learned_from_demonstrations(lake_data, lake_model):
     mdp, demos = lake_data
     protocol = Protocol(max_episodes=2000)
     for seed in range(3):
-        for options in ({}, {"trace": 0.9}, {"settle": False}):
+        for options in ({}, {"trace": 0.9}, {"trace": 0.9, "settle": False}):
             result = learn_rudder(
                 mdp, demos, seed=seed, model=lake_model, protocol=protocol, **options
             )
@@ -562,14 +556,13 @@ def test_the_kernel_follows_redistribute(lake_model, settle, trace):
             future = trace * g + (1 - trace) * q[t + 1] if t < n - 1 else 0.0
             g = gains[t] + future
             q[t] = 0.5 * g
-    np.testing.assert_allclose(result.q[:n, 0], q[:n], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(result.q[:n, 0], q[:n], rtol=0, atol=1e-6)  # float32
 
 
-def test_tabular_needs_states(lake_data):
+def test_tabular_needs_states(lake_data, mixed_model):
     mdp, demos = lake_data
-    model = LstmRudder(updates=2).fit(mixed(3, 0), mixed(3, 1))
     with pytest.raises(ValueError, match="single whole numbers"):
-        learn_rudder(mdp, demos, model=model)
+        learn_rudder(mdp, demos, model=mixed_model)
 
 
 # Bad input
@@ -609,12 +602,13 @@ def test_an_episode_of_another_environment_is_refused(lever_model):
         ({"updates": 1.5}, "updates=1.5"),
         ({"batch_size": -1}, "batch_size=-1"),
         ({"learning_rate": np.nan}, "learning_rate=nan"),
+        ({"learning_rate": 1e30}, "diverged with learning_rate=1e"),
         ({"max_steps": 5}, "12 steps, more than max_steps=5"),
     ],
 )
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
-        LstmRudder(**parameters).fit(levers(4, 0))
+        LstmRudder(**parameters).fit(levers(60, 0))
 
 
 def test_not_fitted_and_wrong_numbers_of_seeds(demos):
@@ -642,7 +636,5 @@ def test_without_jax_fitting_names_the_extra_and_a_saved_model_works(lake_model,
         "except ImportError as error:\n"
         "    print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'align-rudder[jax]'" in done.stdout

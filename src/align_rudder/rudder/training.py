@@ -125,7 +125,8 @@ def train_many(
     """Return the trained weights of each network and the loss of each of its updates.
 
     Numbers of episodes and of rows are padded to powers of two, so that one compiled program serves
-    for all trials of a setting. The padding has no part in any sum, so it changes no result.
+    for all trials of a setting. The padding has no part in any sum: a network is the same, but for
+    rounding, whatever others are trained with it.
     """
     n_rows = _power_of_two(max(e.n_rows for e in examples))
     n_episodes = _power_of_two(max(len(e.tokens) for e in examples))

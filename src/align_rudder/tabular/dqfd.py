@@ -133,7 +133,7 @@ def learn_dqfd(
     learning_rate: float = 0.01,
     n_step: int = 10,
     margin: float = 0.8,
-    pretraining_steps: int = 1000,
+    pretraining_steps: int = 100,
     batch: int = 10,
     capacity: int = 30_000,
     alpha: float = 0.4,
@@ -145,7 +145,68 @@ def learn_dqfd(
     initial_scale: float = 0.3,
     protocol: Protocol | None = None,
 ) -> Result:
-    """Learn by DQfD (Hester et al. 2018) on the environment's own reward."""
+    r"""Learn by DQfD, deep Q-learning from demonstrations (Hester et al. 2018), on a table.
+
+    The table is cloned from the demonstrations, trained on them, and then on a memory of
+    demonstrations and the agent's own steps, from which a batch is drawn at every step. The reward
+    is the environment's own.
+
+    Args:
+        mdp: The environment.
+        demonstrations: Kept in the memory for good; observations are states.
+        seed: Seed of the trial.
+        learning_rate: Learning rate η, at most 0.5: two errors are corrected at once.
+        n_step: Rewards in the n-step target.
+        margin: By how much a demonstrated action shall lead.
+        pretraining_steps: Batches from the demonstrations before the first episode.
+        batch: Transitions drawn at every step.
+        capacity: Steps of the agent that are kept; then the oldest is overwritten.
+        alpha: Exponent of the priorities; 0 draws evenly.
+        beta: Exponent of the importance-sampling weights; 0 leaves them out.
+        demonstration_bonus: What is added to the priority of a demonstration.
+        agent_bonus: What is added to the priority of a step of the agent.
+        pretraining_weights: λ₁, λₙ and λ_E before the first episode.
+        weights: λ₁, λₙ and λ_E from then on.
+        initial_scale: Value of a demonstrated action.
+        protocol: How the trial is run and judged.
+
+    Notes:
+        The loss of a transition is
+
+        .. math:: \tfrac{λ_1}{2} (y_1 - Q(s, a))^2 + \tfrac{λ_n}{2} (y_n - Q(s, a))^2
+            + λ_E \Big(\max_b [Q(s, b) + ℓ(a, b)] - Q(s, a)\Big)
+
+        where y₁ = r + max Q(s′, ·) and yₙ = r + … + max Q(s⁽ⁿ⁾, ·), both without the maximum after
+        the end of the episode, by the target or by the time limit; ℓ(a, b) is the margin for b ≠ a,
+        else 0; the last term is there for demonstrations only. Targets are held fixed, so the slope
+        of the first two is −λ(y − Q(s, a)), and the third lowers the rival that attains the maximum
+        and raises a, both by λ_E. Transitions of a batch are taken one after the other, each with
+        step η w; the sum of a batch is not divided by its size.
+
+        Transition i is drawn with probability P(i) ∝ (|y₁ − Q| + bonus)^α, one from each of as many
+        equal parts of the total as the batch has, and weighs w = (P(i) / min P)^−β, with the least
+        P of the batch. A step joins the memory with its true error, which costs a table nothing,
+        once the n steps after it are known. There is no discount, no target network (so that double
+        Q-learning is Q-learning) and no decay of weights: a table needs none of them.
+    """
+    _check(
+        learning_rate=(learning_rate, 0 < learning_rate <= 0.5, "above 0 and at most 0.5"),
+        n_step=(n_step, n_step >= 1, "at least 1"),
+        margin=(margin, margin >= 0, "at least 0"),
+        pretraining_steps=(pretraining_steps, pretraining_steps >= 0, "at least 0"),
+        batch=(batch, batch >= 1, "at least 1"),
+        capacity=(capacity, capacity >= 1, "at least 1"),
+        alpha=(alpha, 0 <= alpha <= 1, "0 to 1"),
+        beta=(beta, 0 <= beta <= 1, "0 to 1"),
+        demonstration_bonus=(demonstration_bonus, demonstration_bonus > 0, "above 0"),
+        agent_bonus=(agent_bonus, agent_bonus > 0, "above 0"),
+        pretraining_weights=(
+            pretraining_weights,
+            len(pretraining_weights) == 3 and min(pretraining_weights) >= 0,
+            "three numbers of at least 0",
+        ),
+        weights=(weights, len(weights) == 3 and min(weights) >= 0, "three numbers of at least 0"),
+    )
     trial = Trial(mdp, demonstrations, protocol, seed)
     q = behavioural_cloning(mdp, demonstrations, seed, initial_scale)
     replay: Any = _memory_of(trial, n_step, capacity)
@@ -162,7 +223,9 @@ def learn_dqfd(
         float(demonstration_bonus),
         float(agent_bonus),
     )
-    _pretrain(q, memory, tree, kept, rule, pretraining_weights, pretraining_steps, trial.rng)
+    first: Any = tuple(float(w) for w in pretraining_weights)
+    then: Any = tuple(float(w) for w in weights)
+    _pretrain(q, memory, tree, kept, rule, first, int(pretraining_steps), trial.rng)
     epsilon = trial.protocol.epsilon
 
     def train(episodes: int) -> int:
@@ -172,7 +235,7 @@ def learn_dqfd(
             q,
             replay,
             rule,
-            weights,
+            then,
             int(n_step),
             epsilon,
             episodes,
@@ -180,6 +243,13 @@ def learn_dqfd(
         )
 
     return trial.run(q, train)
+
+
+def _check(**parameters: tuple[Any, bool, str]) -> None:
+    """Raise an error for the first parameter, given as (value, whether it is right, needed)."""
+    for name, (value, right, needed) in parameters.items():
+        if not right:
+            raise ValueError(f"{name}={value} must be {needed}")
 
 
 def _memory_of(trial: Trial, n_step: int, capacity: int) -> tuple[Any, ...]:

@@ -13,9 +13,17 @@ from align_rudder.tabular.kernels import take_step, uniform
 from align_rudder.tabular.mdp import TabularMDP
 from align_rudder.tabular.protocol import Protocol, Result, Trial, behavioural_cloning
 
-__all__ = ["learn_gail"]
+__all__ = [
+    "advantages",
+    "discriminate",
+    "imitation_reward",
+    "learn_gail",
+    "policy_step",
+    "softmax",
+]
 
 _POSITIVE, _NEGATIVE, _DIFFERENCE = 0, 1, 2
+_TINY = 1e-300
 
 
 @njit(cache=True, nogil=True)
@@ -50,75 +58,105 @@ def discriminate(scores, s, a, label, step):
 
 
 @njit(cache=True, nogil=True)
+def _play(tables, s, logits, episode, epsilon, rng):
+    """Act for one episode into its arrays; return its length and whether it ended by itself."""
+    next_states, cumulative, _, terminal, _ = tables
+    states, actions, chances = episode
+    n_actions = logits.shape[1]
+    n, ended = 0, False
+    while n < len(actions) and not ended:
+        softmax(logits, s, chances[n])
+        a, u = 0, uniform(rng)
+        if uniform(rng) < epsilon:
+            a = int(u * n_actions)
+        else:
+            while a < n_actions - 1 and u >= chances[n, a]:
+                u -= chances[n, a]
+                a += 1
+        k = take_step(cumulative, s, a, rng)
+        states[n], actions[n] = s, a
+        s, ended = next_states[s, a, k], terminal[s, a, k]
+        n += 1
+    states[n] = s
+    return n, ended
+
+
+@njit(cache=True, nogil=True)
+def _tell_apart(scores, episode, n, length, shown, step, rng):
+    """Train the discriminator on n steps of either side.
+
+    Those of the agent are drawn as if its episode of n steps went on to `length` in its last state.
+    """
+    states, actions, _ = episode
+    for _ in range(n):
+        t, i = int(uniform(rng) * length), int(uniform(rng) * len(shown))
+        if t < n:
+            discriminate(scores, states[t], actions[t], 0.0, step)
+        else:
+            discriminate(scores, states[n], 0, 0.0, step)
+        discriminate(scores, shown[i, 0], shown[i, 1], 1.0, step)
+
+
+@njit(cache=True, nogil=True)
+def advantages(rewards, values, last, gamma, trace, out):
+    """Write A_t = δ_t + γλ A_{t+1} into `out`; `last` is the value after the last step."""
+    future, advantage = last, 0.0
+    for t in range(len(rewards) - 1, -1, -1):
+        advantage = rewards[t] + gamma * future - values[t] + gamma * trace * advantage
+        future = values[t]
+        out[t] = advantage
+
+
+@njit(cache=True, nogil=True)
+def policy_step(logits, s, a, chances, weight, epsilon, entropy, step):
+    """Move the logits of s along weight · ∇ log b(a) + entropy · ∇ H(π), b = (1 − ε) π + ε/A."""
+    n_actions = len(chances)
+    taken = (1.0 - epsilon) * chances[a]
+    share = taken / (taken + epsilon / n_actions) if taken > 0.0 else 0.0
+    disorder = 0.0
+    if entropy > 0.0:
+        for b in range(n_actions):
+            disorder -= chances[b] * np.log(chances[b] + _TINY)
+    for b in range(n_actions):
+        change = weight * share * ((1.0 if b == a else 0.0) - chances[b])
+        if entropy > 0.0:
+            change -= entropy * chances[b] * (np.log(chances[b] + _TINY) + disorder)
+        logits[s, b] += step * change
+
+
+@njit(cache=True, nogil=True)
 def _train(tables, starts, learned, shown, rule, epsilon, episodes, rng):
     """Learn policy, values and discriminator in place for some episodes; return the steps taken."""
-    next_states, cumulative, _, terminal, time_factor = tables
     logits, values, scores = learned
     policy_rate, value_rate, discriminator_rate, gamma, trace, entropy, kind, absorbing = rule
-    horizon, n_actions = len(time_factor) - 1, logits.shape[1]
+    horizon = len(tables[4]) - 1
     states, actions = np.empty(horizon + 1, np.int64), np.empty(horizon, np.int64)
-    chances, advantages = np.empty((horizon, n_actions)), np.empty(horizon)
+    chances = np.empty((horizon, logits.shape[1]))
+    rewards, before, gains = np.empty(horizon), np.empty(horizon), np.empty(horizon)
+    episode = (states, actions, chances)
     steps = 0
     for _ in range(episodes):
-        s = starts[int(uniform(rng) * len(starts))]
-        n, ended = 0, False
-        while n < horizon and not ended:
-            softmax(logits, s, chances[n])
-            a, u = 0, uniform(rng)
-            if uniform(rng) < epsilon:
-                a = int(u * n_actions)
-            else:
-                while a < n_actions - 1 and u >= chances[n, a]:
-                    u -= chances[n, a]
-                    a += 1
-            k = take_step(cumulative, s, a, rng)
-            states[n], actions[n] = s, a
-            s, ended = next_states[s, a, k], terminal[s, a, k]
-            n += 1
-        states[n] = s
+        start = starts[int(uniform(rng) * len(starts))]
+        n, ended = _play(tables, start, logits, episode, epsilon, rng)
         steps += n
-        # As many samples as there were steps, from the episode as if it went on until the horizon.
         length = horizon if absorbing and ended else n
-        for _ in range(n):
-            t = int(uniform(rng) * length)
-            i = shown[int(uniform(rng) * len(shown))]
-            if t < n:
-                discriminate(scores, states[t], actions[t], 0.0, discriminator_rate)
-            else:
-                discriminate(scores, len(values), 0, 0.0, discriminator_rate)
-            discriminate(scores, i[0], i[1], 1.0, discriminator_rate)
-        future, advantage = values[s], 0.0
-        if ended:
-            future = 0.0
-            if absorbing:
-                future = imitation_reward(scores[len(values), 0], kind) / (1.0 - gamma)
-        spread = 0.0
-        for t in range(n - 1, -1, -1):
-            here, a = states[t], actions[t]
-            reward = imitation_reward(scores[here, a], kind)
-            error = reward + gamma * future - values[here]
-            future = values[here]
-            advantage = error + gamma * trace * advantage
-            advantages[t] = advantage
-            spread += advantage * advantage
-        scale = 1.0 / (np.sqrt(spread / n) + 1e-8)
+        _tell_apart(scores, episode, n, length, shown, discriminator_rate, rng)
+        last = 0.0 if ended else values[states[n]]
+        if ended and absorbing:
+            last = imitation_reward(scores[states[n], 0], kind) / (1.0 - gamma)
         for t in range(n):
-            here, a = states[t], actions[t]
-            values[here] += value_rate * advantages[t]
-            # The policy that acts is (1 − ε) π + ε/A; this is the slope of its logarithm.
-            taken = (1.0 - epsilon) * chances[t, a]
-            weight = taken / (taken + epsilon / n_actions) * advantages[t] * scale
-            disorder = 0.0
-            if entropy > 0.0:
-                for b in range(n_actions):
-                    disorder -= chances[t, b] * np.log(chances[t, b] + 1e-300)
-            for b in range(n_actions):
-                change = weight * ((1.0 if b == a else 0.0) - chances[t, b])
-                if entropy > 0.0:
-                    change -= (
-                        entropy * chances[t, b] * (np.log(chances[t, b] + 1e-300) + disorder)
-                    )
-                logits[here, b] += policy_rate * change
+            rewards[t] = imitation_reward(scores[states[t], actions[t]], kind)
+            before[t] = values[states[t]]
+        advantages(rewards[:n], before, last, gamma, trace, gains)
+        square = 0.0
+        for t in range(n):
+            square += gains[t] * gains[t]
+        scale = 1.0 / (np.sqrt(square / n) + _TINY)
+        for t in range(n):
+            s = states[t]
+            values[s] += value_rate * (gains[t] + before[t] - values[s])
+            weight = gains[t] * scale
+            policy_step(logits, s, actions[t], chances[t], weight, epsilon, entropy, policy_rate)
     return steps
 
 
@@ -134,16 +172,65 @@ def learn_gail(
     trace: float = 0.95,
     entropy: float = 0.01,
     reward: Literal["positive", "negative", "difference"] = "positive",
-    absorbing: bool = False,
+    absorbing: bool = True,
     initial_scale: float = 3.0,
     protocol: Protocol | None = None,
 ) -> Result:
-    """Learn by generative adversarial imitation (Ho & Ermon 2016).
+    r"""Learn by GAIL, generative adversarial imitation (Ho & Ermon 2016), on a table.
+
+    A discriminator D(s, a), one logit for each state and action, tells steps of the demonstrations
+    from those of the agent. A softmax policy is paid for being taken for the former, and learns by
+    actor and critic after each episode. What the environment pays is not used.
+
+    Args:
+        mdp: The environment.
+        demonstrations: Demonstrations; observations are states.
+        seed: Seed of the trial.
+        policy_rate: Learning rate of the policy's logits.
+        value_rate: Learning rate of the critic.
+        discriminator_rate: Learning rate of the discriminator's logits.
+        gamma: Discount γ, below 1.
+        trace: λ of the advantages.
+        entropy: Weight of the policy's entropy.
+        reward: "positive" for −log(1 − D), as in the paper, "negative" for log D, or "difference"
+            for log D − log(1 − D), the logit, as in adversarial inverse reinforcement learning.
+        absorbing: Whether an episode stays in the state where it ended until the time limit, with
+            action 0, for the discriminator to judge as any other; otherwise nothing is earned after
+            the end, and a reward that is never negative makes it pay not to get there.
+        initial_scale: Logit of a demonstrated action; larger than the values of other learners, as
+            the policy samples from logits and does not take the best.
+        protocol: How the trial is run and judged; ε-greedily, with the policy's logits as values.
+
+    Returns:
+        The trial; its q is the table of the policy's logits.
+
+    Notes:
+        The acting policy is b = (1 − ε) π + ε/A with π the softmax of the logits θ. After an
+        episode of n steps, n steps of it and n of the demonstrations are drawn; each moves its
+        logit by the rate times (label − D), where the label of demonstrations is 1. Then
+
+        .. math:: A_t = δ_t + γ λ A_{t+1}, \quad δ_t = r_t + γ V(s_{t+1}) - V(s_t)
+
+        with r_t the reward given by D; V moves towards A_t + V(s_t), and θ by its rate times
+        (A_t / rms A) ∇ log b(a_t) plus the slope of the entropy of π. V continues at the time
+        limit, of which the state is not aware; in an absorbing state it is r / (1 − γ).
     """
     kinds = {"positive": _POSITIVE, "negative": _NEGATIVE, "difference": _DIFFERENCE}
+    if reward not in kinds:
+        raise ValueError(f"reward={reward!r} is not known; use one of {sorted(kinds)}")
+    for name, value, right, needed in (
+        ("policy_rate", policy_rate, policy_rate > 0, "above 0"),
+        ("value_rate", value_rate, 0 < value_rate <= 1, "above 0 and at most 1"),
+        ("discriminator_rate", discriminator_rate, discriminator_rate > 0, "above 0"),
+        ("gamma", gamma, 0 <= gamma < 1, "at least 0 and below 1"),
+        ("trace", trace, 0 <= trace <= 1, "0 to 1"),
+        ("entropy", entropy, entropy >= 0, "at least 0"),
+    ):
+        if not right:
+            raise ValueError(f"{name}={value} must be {needed}")
     trial = Trial(mdp, demonstrations, protocol, seed)
     logits = behavioural_cloning(mdp, demonstrations, seed, initial_scale)
-    learned: Any = logits, np.zeros(mdp.n_states), np.zeros((mdp.n_states + 1, mdp.n_actions))
+    learned: Any = logits, np.zeros(mdp.n_states), np.zeros_like(logits)
     shown = _pairs_of(trial, absorbing)
     rule: Any = (
         float(policy_rate),
@@ -166,11 +253,13 @@ def learn_gail(
 
 
 def _pairs_of(trial: Trial, absorbing: bool) -> np.ndarray:
-    """Return state and action of each demonstrated step, and of those in the absorbing state."""
+    """Return state and action of each demonstrated step, and of those where it stays at its end."""
     pairs = []
-    for episode, (states, actions, _, _, _) in zip(trial.demonstrations, trial.transitions()):
+    for episode, (states, actions, _, following, _) in zip(
+        trial.demonstrations, trial.transitions()
+    ):
         pairs.append(np.stack([states, actions], axis=1))
         rest = max(trial.mdp.horizon - len(states), 0)
         if absorbing and not episode.truncated:
-            pairs.append(np.tile([trial.mdp.n_states, 0], (rest, 1)))
+            pairs.append(np.tile([following[-1], 0], (rest, 1)))
     return np.concatenate(pairs)

@@ -28,17 +28,13 @@ def _train(tables, starts, q, lstm, rule, epsilon, episodes, rng):
     states, actions = np.empty(horizon + 1, np.int64), np.empty(horizon, np.int64)
     gains = np.empty(horizon)
     hidden = len(recurrent)
-    c, h, a_ = (
-        np.empty(hidden, np.float32),
-        np.empty(hidden, np.float32),
-        np.empty(hidden, np.float32),
-    )
+    c, h, room = np.zeros(hidden, np.float32), np.zeros(hidden, np.float32), gate[0].copy()
+    zero = float(head[hidden])  # the prediction before the first step
     steps = 0
     for _ in range(episodes):
         s = starts[int(uniform(rng) * len(starts))]
         c[:] = 0.0
         h[:] = 0.0
-        zero = float(head[hidden])
         score, ret, n = 0.0, 0.0, 0
         states[0] = s
         for t in range(1, horizon + 1):
@@ -47,7 +43,7 @@ def _train(tables, starts, q, lstm, rule, epsilon, episodes, rng):
             following, ended = next_states[s, a, k], terminal[s, a, k]
             ret += rewards[s, a, k] * time_factor[t]
             row = row_of[s, a]
-            new = (float(advance(z[row], gate[row], recurrent, head, c, h, a_)) - zero) * scale
+            new = (float(advance(z[row], gate[row], recurrent, head, c, h, room)) - zero) * scale
             gain = new - score
             score = new
             last = ended or t == horizon
@@ -92,9 +88,9 @@ def learn_rudder(
     seed: int = 0,
     learning_rate: float = 0.1,
     trace: float = 0.0,
-    settle: bool = False,
+    settle: bool = True,
     initial_scale: float = 0.3,
-    random_episodes: int = 50,
+    random_episodes: int = 20,
     model: LstmRudder | None = None,
     protocol: Protocol | None = None,
 ) -> Result:
