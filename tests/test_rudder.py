@@ -427,7 +427,7 @@ def test_compiled_forward_pass_equals_jax_and_numpy(kind, lake_data, lake_model,
         model, episodes = mixed_model, mixed(4, 5)
     w = model.weights_
     network = Network(w.embedding, w.numeric, w.bias, w.recurrent, w.head)
-    for episode in episodes:
+    for episode in episodes[:2]:
         tokens, numbers = model.inputs_.encode_episode(episode)
         compiled = w.predict(tokens, numbers)
         in_jax = np.asarray(network(tokens[:, None], numbers[:, None]))[:, 0]

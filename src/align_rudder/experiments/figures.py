@@ -22,10 +22,12 @@ _STYLES = {
     "align-rudder": ("#D55E00", "o"),
     "bc-q": ("#0072B2", "s"),
     "control": ("#009E73", "D"),
-    "sqil": ("#CC79A7", "v"),
     "dqfd": ("#E69F00", "^"),
     "rudder": ("#56B4E9", "P"),
+    "sqil": ("#CC79A7", "v"),
+    "sqil-absorbing": ("#8F4E73", "<"),
     "gail": ("#999999", "X"),
+    "gail-absorbing": ("#333333", "*"),
 }
 
 

@@ -67,7 +67,7 @@ class Detection(NamedTuple):
 def _lstm(demos: Sequence[Episode], random: Sequence[Episode], seed: int) -> Any:
     from align_rudder.rudder import LstmRudder
 
-    return LstmRudder(seed=seed).fit(demos, random)
+    return LstmRudder(updates=100, seed=seed).fit(demos, random)
 
 
 Fit = Callable[[Sequence[Episode], Sequence[Episode], int], Any]

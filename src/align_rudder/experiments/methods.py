@@ -20,7 +20,7 @@ from align_rudder.tabular.sqil import learn_sqil
 
 __all__ = ["METHODS", "VARIANTS", "Method", "all_methods", "check_methods", "chosen_parameters"]
 
-GRID_SIZE = 12
+GRID_SIZE = 24
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,6 @@ class Method:
         grid: Values of its hyper-parameters; every method has the same number of combinations.
         fixed: Arguments that are not searched.
         network: Names of the hyper-parameters with which its network is trained, if it has one.
-        base: The method whose chosen hyper-parameters a variant takes.
     """
 
     label: str
@@ -41,37 +40,97 @@ class Method:
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     network: tuple[str, ...] | None = None
-    base: str | None = None
 
     def configurations(self) -> list[dict[str, Any]]:
         """Return every combination of the grid."""
         return [
-            dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())
+            {**dict(zip(self.grid, values, strict=True)), **self.fixed}
+            for values in product(*self.grid.values())
         ]
 
 
-_RATES = (0.3, 0.1, 0.03)
+_MEANS = (0.0, 0.02, 0.05)
+_SQIL = {
+    "initial_mean": _MEANS,
+    "gamma": (0.8, 0.95),
+    "learning_rate": (0.1, 0.2),
+    "temperature": (1e-3, 1e-4),
+}
 
 METHODS: dict[str, Method] = {
     "align-rudder": Method(
         "Align-RUDDER",
         learn_align_rudder,
-        {"learning_rate": _RATES, "trace": (0.8, 0.9), "initial_scale": (0.1, 0.3)},
+        {
+            "initial_mean": _MEANS,
+            "initial_scale": (0.3, 0.5),
+            "learning_rate": (0.1, 0.2),
+            "trace": (0.8, 0.9),
+        },
     ),
     "bc-q": Method(
         "BC+Q",
         learn_q,
-        {"learning_rate": _RATES, "initial_scale": (0.01, 0.03, 0.1, 0.3)},
+        {
+            "initial_mean": _MEANS,
+            "initial_scale": (0.1, 0.3),
+            "learning_rate": (0.3, 0.1, 0.03, 0.01),
+        },
     ),
     "control": Method(
         "BC+Q(λ)",
         learn_q,
-        {"learning_rate": _RATES, "trace": (0.8, 0.95), "initial_scale": (0.1, 0.3)},
+        {
+            "initial_mean": _MEANS,
+            "learning_rate": (0.1, 0.2),
+            "trace": (0.5, 0.7, 0.8, 0.9),
+        },
     ),
-    "sqil": Method("SQIL", learn_sqil, {}),
-    "dqfd": Method("DQfD", learn_dqfd, {}),
-    "rudder": Method("RUDDER (LSTM)", learn_rudder, {}, network=()),
-    "gail": Method("GAIL", learn_gail, {}),
+    "dqfd": Method(
+        "DQfD",
+        learn_dqfd,
+        {
+            "initial_mean": _MEANS,
+            "learning_rate": (0.01, 0.02),
+            "n_step": (5, 10),
+            "pretraining_steps": (0, 100),
+        },
+    ),
+    "rudder": Method(
+        "RUDDER (LSTM)",
+        learn_rudder,
+        {
+            "initial_mean": _MEANS[:2],
+            "learning_rate": (0.03, 0.1),
+            "random_episodes": (5, 20),
+            "trace": (0.0, 0.8, 0.9),
+        },
+        network=("random_episodes",),
+    ),
+    "sqil": Method("SQIL", learn_sqil, _SQIL, {"absorbing": False}),
+    "sqil-absorbing": Method("SQIL, absorbing end", learn_sqil, _SQIL, {"absorbing": True}),
+    "gail": Method(
+        "GAIL",
+        learn_gail,
+        {
+            "discriminator_rate": (0.03, 0.1),
+            "entropy": (0.01, 0.1),
+            "policy_rate": (0.05, 0.1, 0.3),
+            "value_rate": (0.1, 0.3),
+        },
+        {"absorbing": False, "reward": "positive"},
+    ),
+    "gail-absorbing": Method(
+        "GAIL, absorbing end",
+        learn_gail,
+        {
+            "discriminator_rate": (0.1, 0.3),
+            "policy_rate": (0.1, 0.3),
+            "reward": ("positive", "negative", "difference"),
+            "value_rate": (0.1, 0.3),
+        },
+        {"absorbing": True},
+    ),
 }
 
 VARIANTS: dict[str, Method] = {

@@ -64,7 +64,7 @@ def train(
     """Train the networks of ten trials."""
     mdp = environment(setting.rooms, setting.slip).mdp
     options = dict(chosen)
-    n_random = options.pop("random_episodes", 50)
+    n_random = options.pop("random_episodes", 20)
     seeds = range(first, first + BATCH)
     data = [
         (demonstrations(setting, seed), random_episodes_of(mdp, n_random, seed)) for seed in seeds

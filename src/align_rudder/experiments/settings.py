@@ -84,6 +84,7 @@ def settings_of(
     of_study = {
         "clusters": ("align-rudder",),
         "scaling": ("align-rudder", "bc-q", "dqfd", "control"),
+        "stochastic": ("align-rudder", "bc-q", "control", "dqfd", "rudder", "sqil-absorbing"),
         "variants": ("align-rudder", *VARIANTS),
     }
     methods = tuple(methods) if methods else of_study.get(study, tuple(METHODS))

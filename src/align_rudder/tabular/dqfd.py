@@ -143,6 +143,7 @@ def learn_dqfd(
     pretraining_weights: tuple[float, float, float] = (0.01, 0.01, 1.0),
     weights: tuple[float, float, float] = (1.0, 1.0, 0.01),
     initial_scale: float = 0.3,
+    initial_mean: float = 0.02,
     protocol: Protocol | None = None,
 ) -> Result:
     r"""Learn by DQfD, deep Q-learning from demonstrations (Hester et al. 2018), on a table.
@@ -168,6 +169,7 @@ def learn_dqfd(
         pretraining_weights: λ₁, λₙ and λ_E before the first episode.
         weights: λ₁, λₙ and λ_E from then on.
         initial_scale: Value of a demonstrated action.
+        initial_mean: Mean value of the actions where no demonstration was.
         protocol: How the trial is run and judged.
 
     Notes:
@@ -208,7 +210,7 @@ def learn_dqfd(
         weights=(weights, len(weights) == 3 and min(weights) >= 0, "three numbers of at least 0"),
     )
     trial = Trial(mdp, demonstrations, protocol, seed)
-    q = behavioural_cloning(mdp, demonstrations, seed, initial_scale)
+    q = behavioural_cloning(mdp, demonstrations, seed, initial_scale, initial_mean)
     replay: Any = _memory_of(trial, n_step, capacity)
     memory, tree, kept = replay[:3]
     for i in range(kept):

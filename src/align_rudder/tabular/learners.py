@@ -155,6 +155,7 @@ def learn_q(
     learning_rate: float = 0.1,
     trace: float = 0.0,
     initial_scale: float = 0.3,
+    initial_mean: float = 0.02,
     protocol: Protocol | None = None,
 ) -> Result:
     """Learn by behavioural cloning and Q-learning on the environment's own reward.
@@ -167,10 +168,11 @@ def learn_q(
         trace: λ; 0 is one-step Q-learning, above it Q(λ): the control that has the same traces as
             Align-RUDDER but no redistribution.
         initial_scale: Value of a demonstrated action.
+        initial_mean: Mean value of the actions where no demonstration was.
         protocol: How the trial is run and judged.
     """
     trial = Trial(mdp, demonstrations, protocol, seed)
-    q = behavioural_cloning(mdp, demonstrations, seed, initial_scale)
+    q = behavioural_cloning(mdp, demonstrations, seed, initial_scale, initial_mean)
     rule: Any = (_TRACE if trace > 0 else _Q, float(learning_rate), float(trace), 1)
     epsilon = trial.protocol.epsilon
 
@@ -192,6 +194,7 @@ def learn_align_rudder(
     settle: bool = False,
     subtasks: bool = False,
     initial_scale: float = 0.3,
+    initial_mean: float = 0.02,
     max_events: int = 15,
     model: AlignRudder | None = None,
     protocol: Protocol | None = None,
@@ -213,6 +216,7 @@ def learn_align_rudder(
             demonstrations; a sub-agent takes over where the alignment passes a sub-goal, and earns
             only what it is paid until the next one.
         initial_scale: Value of a demonstrated action.
+        initial_mean: Mean value of the actions where no demonstration was.
         max_events: Most events, where the model is fitted here.
         model: A model fitted with `StateEvents`; None to fit one to the demonstrations.
         protocol: How the trial is run and judged.
@@ -229,7 +233,9 @@ def learn_align_rudder(
     if model is None:
         model = AlignRudder(StateEvents(max_events=max_events), strategies=1).fit(demonstrations)
     profile, n_tables = _profile(model, mdp.n_states, settle, subtasks)
-    q = np.tile(behavioural_cloning(mdp, demonstrations, seed, initial_scale), (n_tables, 1))
+    q = np.tile(
+        behavioural_cloning(mdp, demonstrations, seed, initial_scale, initial_mean), (n_tables, 1)
+    )
     rule: Any = (
         methods[method],
         float(learning_rate),

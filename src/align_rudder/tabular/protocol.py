@@ -160,15 +160,26 @@ def behavioural_cloning(
     demonstrations: Sequence[Episode],
     seed: int,
     scale: float = 0.3,
-    noise: float = 0.01,
+    mean: float = 0.0,
+    noise: float = 0.001,
 ) -> np.ndarray:
     """Return a Q-table initialised by behavioural cloning.
 
     Where demonstrations were, an action's value is the share with which it was taken there times
     `scale`; elsewhere values are drawn from a normal distribution.
+
+    Args:
+        mdp: The environment.
+        demonstrations: Demonstrations; observations are states.
+        seed: Seed.
+        scale: Value of an action that was always taken.
+        mean: Mean value where no demonstration was. Above zero it is hope: an action that earned
+            nothing looks worse than those not tried yet, so that the agent does not turn in circles
+            where it was never shown the way.
+        noise: Deviation of the values where no demonstration was.
     """
     rng = np.random.default_rng(seed)
-    q = rng.normal(0.0, noise, (mdp.n_states, mdp.n_actions))
+    q = rng.normal(mean, noise, (mdp.n_states, mdp.n_actions))
     counts = np.zeros_like(q)
     for episode in demonstrations:
         np.add.at(counts, (np.asarray(episode.observations)[:-1], episode.actions), 1.0)

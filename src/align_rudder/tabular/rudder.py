@@ -90,6 +90,7 @@ def learn_rudder(
     trace: float = 0.0,
     settle: bool = True,
     initial_scale: float = 0.3,
+    initial_mean: float = 0.02,
     random_episodes: int = 20,
     model: LstmRudder | None = None,
     protocol: Protocol | None = None,
@@ -104,6 +105,7 @@ def learn_rudder(
         trace: λ; 0 is one-step Q-learning, above it Q(λ).
         settle: Whether the correction is added to the last step.
         initial_scale: Value of a demonstrated action.
+        initial_mean: Mean value of the actions where no demonstration was.
         random_episodes: Episodes of a random policy to train the LSTM with, where it is fitted
             here.
         model: A model fitted to episodes of these states; None to fit one.
@@ -113,7 +115,7 @@ def learn_rudder(
     if model is None:
         model = LstmRudder(seed=seed, max_steps=mdp.horizon)
         model.fit(demonstrations, random_episodes_of(mdp, random_episodes, seed))
-    q = behavioural_cloning(mdp, demonstrations, seed, initial_scale)
+    q = behavioural_cloning(mdp, demonstrations, seed, initial_scale, initial_mean)
     lstm = _tables(model, mdp, settle)
     rule: Any = (float(learning_rate), float(trace))
     epsilon = trial.protocol.epsilon

@@ -82,6 +82,7 @@ def learn_sqil(
     capacity: int = 30_000,
     absorbing: bool = True,
     initial_scale: float = 0.3,
+    initial_mean: float = 0.02,
     protocol: Protocol | None = None,
 ) -> Result:
     r"""Learn by SQIL, soft Q imitation learning (Reddy et al. 2020), on a table.
@@ -103,6 +104,7 @@ def learn_sqil(
         absorbing: Whether a state in which demonstrations end is one where they stay, paid 1 for
             ever; otherwise nothing is earned after the end, and it pays not to get there.
         initial_scale: Value of a demonstrated action.
+        initial_mean: Mean value of the actions where no demonstration was.
         protocol: How the trial is run and judged.
 
     Notes:
@@ -125,7 +127,7 @@ def learn_sqil(
         if not right:
             raise ValueError(f"{name}={value} must be {needed}")
     trial = Trial(mdp, demonstrations, protocol, seed)
-    q = behavioural_cloning(mdp, demonstrations, seed, initial_scale)
+    q = behavioural_cloning(mdp, demonstrations, seed, initial_scale, initial_mean)
     seen = np.zeros((int(capacity), 3), np.int32)
     shown = _links_of(trial)
     memory: Any = (shown, seen, np.zeros(1, np.int64))
