@@ -95,7 +95,7 @@ class Tune:
     """Methods; all if left out."""
     trials: int = 10
     """Trials of each configuration in each of four settings."""
-    max_episodes: int = 5000
+    max_episodes: int = 3000
     """Cap on the episodes of a trial."""
     jobs: int = -1
     """Trials at once; -1 for one on each core."""

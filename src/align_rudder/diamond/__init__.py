@@ -1,0 +1,1 @@
+"""ObtainDiamond on Craftax-Classic: the paper's second half without Minecraft."""

@@ -1,0 +1,271 @@
+"""The task: Craftax-Classic, paid 1 for the diamond and nothing for anything else."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+try:
+    from craftax.craftax_classic.constants import OBS_DIM, Achievement, BlockType
+    from craftax.craftax_classic.envs.craftax_state import EnvParams, EnvState, StaticEnvParams
+    from craftax.craftax_classic.game_logic import craftax_step, is_game_over
+    from craftax.craftax_classic.world_gen import generate_world
+except ImportError as error:
+    raise ImportError(
+        "the diamond task needs Craftax; install it with pip install 'align-rudder[diamond]'"
+    ) from error
+
+__all__ = ["ACHIEVEMENTS", "ITEMS", "DiamondState", "DiamondTask", "Observation"]
+
+ITEMS = (
+    "wood",
+    "stone",
+    "coal",
+    "iron",
+    "diamond",
+    "sapling",
+    "wood_pickaxe",
+    "stone_pickaxe",
+    "iron_pickaxe",
+    "wood_sword",
+    "stone_sword",
+    "iron_sword",
+)
+ACHIEVEMENTS = tuple(a.name.lower() for a in sorted(Achievement, key=lambda a: a.value))
+UNSEEN = BlockType.INVALID.value
+_ROWS, _COLUMNS = OBS_DIM
+_N_BLOCKS = len(BlockType)
+# What the memory of the map is asked for: where is the nearest of these that was seen?
+_SOUGHT = tuple(
+    BlockType[name].value
+    for name in (
+        "INVALID",  # not seen yet
+        "GRASS",
+        "WATER",
+        "STONE",
+        "TREE",
+        "PATH",
+        "COAL",
+        "IRON",
+        "DIAMOND",
+        "CRAFTING_TABLE",
+        "FURNACE",
+        "LAVA",
+    )
+)
+
+
+class DiamondState(NamedTuple):
+    """A world and what the player has seen of it.
+
+    Attributes:
+        world: The state of Craftax.
+        seen: Blocks as they were when last in view, 0 where the player has not been (64, 64).
+    """
+
+    world: EnvState
+    seen: jax.Array
+
+
+class Observation(NamedTuple):
+    """What the player sees and remembers, in bytes.
+
+    Attributes:
+        blocks: Blocks in view (7, 9).
+        mobs: Mobs in view, a bit for each kind (7, 9).
+        nearest: Offset of the nearest seen block of each kind sought (K, 2), 127 if none was seen.
+        numbers: Inventory, health, food, drink, energy, ten times the light, whether asleep (18,).
+        direction: Where the player looks: 0 left, 1 right, 2 up, 3 down.
+    """
+
+    blocks: jax.Array
+    mobs: jax.Array
+    nearest: jax.Array
+    numbers: jax.Array
+    direction: jax.Array
+
+
+class DiamondTask:
+    """Craftax-Classic-Symbolic as a `hierarchy.Task`; only the diamond is paid.
+
+    Args:
+        map_size: Side of the world; 64 upstream.
+        max_steps: Time limit; 10,000 upstream.
+    """
+
+    def __init__(self, map_size: int = 64, max_steps: int = 10_000) -> None:
+        self.map_size, self.max_steps = map_size, max_steps
+        self.params = EnvParams(max_timesteps=max_steps)
+        self.static = StaticEnvParams(map_size=(map_size, map_size))
+
+    n_actions = 17
+
+    def new_world(self, key: jax.Array) -> DiamondState:
+        """Return the start of a new world."""
+        world = generate_world(key, self.params, self.static)
+        seen = jnp.full((self.map_size, self.map_size), UNSEEN, jnp.uint8)
+        return DiamondState(world, self._look(world, seen))
+
+    def step(self, key: jax.Array, state: DiamondState, action: jax.Array) -> DiamondState:
+        """Return the next state."""
+        world, _ = craftax_step(key, state.world, action, self.params, self.static)
+        return DiamondState(world, self._look(world, state.seen))
+
+    def over(self, state: DiamondState) -> jax.Array:
+        """Return whether the player is dead, out of time, or has the diamond."""
+        return is_game_over(state.world, self.params) | self.solved(state)
+
+    def solved(self, state: DiamondState) -> jax.Array:
+        """Return whether the diamond was collected."""
+        return state.world.achievements[Achievement.COLLECT_DIAMOND.value].astype(bool)
+
+    def features(self, state: DiamondState) -> jax.Array:
+        """Return inventory and achievements, whose changes are events."""
+        return jnp.concatenate(
+            [_inventory(state.world), state.world.achievements.astype(jnp.int32)]
+        )
+
+    # What is seen
+
+    def _corner(self, world: EnvState) -> jax.Array:
+        return world.player_position - jnp.array([_ROWS // 2, _COLUMNS // 2])
+
+    def _view(self, world: EnvState) -> jax.Array:
+        """Return the blocks in view (7, 9); beyond the edge they are out of bounds."""
+        outside = BlockType.OUT_OF_BOUNDS.value
+        padded = jnp.pad(world.map, _COLUMNS, constant_values=outside)
+        view = jax.lax.dynamic_slice(padded, self._corner(world) + _COLUMNS, OBS_DIM)
+        return view.astype(jnp.uint8)
+
+    def _look(self, world: EnvState, seen: jax.Array) -> jax.Array:
+        """Return the memory of the map with what is in view now."""
+        padded = jnp.pad(seen, _COLUMNS)
+        padded = jax.lax.dynamic_update_slice(
+            padded, self._view(world), self._corner(world) + _COLUMNS
+        )
+        inner = slice(_COLUMNS, _COLUMNS + self.map_size)
+        return padded[inner, inner]
+
+    def observe(self, state: DiamondState) -> Observation:
+        """Return view, memory and numbers."""
+        world = state.world
+        mobs = jnp.zeros(OBS_DIM, jnp.uint8)
+        for bit, kind in enumerate((world.zombies, world.cows, world.skeletons, world.arrows)):
+            at = kind.position - self._corner(world)
+            inside = ((at >= 0) & (at < jnp.array(OBS_DIM))).all(axis=1) & kind.mask
+            rows = jnp.where(inside, at[:, 0], _ROWS)  # dropped, as out of bounds
+            here = jnp.zeros(OBS_DIM, jnp.uint8).at[rows, at[:, 1]].set(1, mode="drop")
+            mobs = mobs | (here << bit)
+        numbers = jnp.concatenate(
+            [
+                _inventory(world),
+                jnp.array(
+                    [
+                        world.player_health,
+                        world.player_food,
+                        world.player_drink,
+                        world.player_energy,
+                        jnp.round(world.light_level * 10),
+                        world.is_sleeping,
+                    ]
+                ).astype(jnp.int32),
+            ]
+        )
+        return Observation(
+            self._view(world),
+            mobs,
+            self._nearest(state),
+            jnp.clip(numbers, 0, 255).astype(jnp.uint8),
+            (world.player_direction - 1).astype(jnp.uint8),
+        )
+
+    def _nearest(self, state: DiamondState) -> jax.Array:
+        """Return the offset of the nearest block of each kind sought, as the memory has it."""
+        size = self.map_size
+        y, x = jnp.arange(size)[:, None], jnp.arange(size)[None, :]
+        py, px = state.world.player_position
+        far = 2 * size
+        distance = jnp.abs(y - py) + jnp.abs(x - px)
+        packed = distance * size * size + y * size + x
+
+        def of(kind: jax.Array) -> jax.Array:
+            best = jnp.where(state.seen == kind, packed, far * size * size).min()
+            at = best % (size * size)
+            offset = jnp.stack([at // size - py, at % size - px])
+            return jnp.where(best < far * size * size, offset, 127)
+
+        return jax.vmap(of)(jnp.array(_SOUGHT)).astype(jnp.int8)
+
+    def encode(self, observation: Observation) -> jax.Array:
+        """Return an observation as numbers for a network."""
+        blocks = jax.nn.one_hot(observation.blocks, _N_BLOCKS)
+        bits = (observation.mobs[..., None] >> jnp.arange(4, dtype=jnp.uint8)) & 1
+        nearest = observation.nearest.astype(jnp.float32)
+        known = (nearest[:, 0] != 127)[:, None]
+        distance = jnp.abs(nearest).sum(axis=1, keepdims=True)
+        places = jnp.concatenate(
+            [
+                jnp.where(known, nearest / 16, 0.0),
+                jnp.where(known, jnp.sign(nearest), 0.0),
+                jnp.where(known, (jnp.abs(nearest) < 2).astype(jnp.float32), 0.0),
+                jnp.where(known, 1 / (1 + distance), 0.0),
+                known.astype(jnp.float32),
+            ],
+            axis=1,
+        )
+        numbers = observation.numbers.astype(jnp.float32)
+        return jnp.concatenate(
+            [
+                blocks.ravel(),
+                bits.ravel().astype(jnp.float32),
+                places.ravel(),
+                numbers / 10,
+                (numbers[: len(ITEMS)] > 0).astype(jnp.float32),
+                (numbers[: len(ITEMS)] > 1).astype(jnp.float32),
+                jax.nn.one_hot(observation.direction, 4),
+            ]
+        )
+
+    # Symmetry: as it is, mirrored left to right, top to bottom, both
+
+    def mirror(self, observation: Observation, which: jax.Array) -> Observation:
+        """Return the observation in a world that is mirrored: 1 left–right, 2 up–down, 3 both."""
+        sideways, upright = (which & 1).astype(bool), (which & 2).astype(bool)
+
+        def grid(g: jax.Array) -> jax.Array:
+            g = jnp.where(sideways, g[:, ::-1], g)
+            return jnp.where(upright, g[::-1], g)
+
+        sign = jnp.stack([jnp.where(upright, -1, 1), jnp.where(sideways, -1, 1)]).astype(jnp.int8)
+        known = (observation.nearest != 127).all(axis=1, keepdims=True)
+        d = observation.direction
+        turned = jnp.where(d < 2, d ^ sideways.astype(d.dtype), d ^ upright.astype(d.dtype))
+        return observation._replace(
+            blocks=grid(observation.blocks),
+            mobs=grid(observation.mobs),
+            nearest=jnp.where(known, observation.nearest * sign, observation.nearest),
+            direction=turned,
+        )
+
+    @property
+    def mirrored_actions(self) -> jax.Array:
+        """For each symmetry, what each action is in the mirrored world (4, 17)."""
+        table = np.tile(np.arange(self.n_actions), (4, 1))
+        for which in range(4):
+            if which & 1:
+                table[which, [1, 2]] = [2, 1]
+            if which & 2:
+                table[which, [3, 4]] = [4, 3]
+        return jnp.asarray(table, jnp.int32)
+
+
+def _inventory(world: EnvState) -> jax.Array:
+    return jnp.stack([getattr(world.inventory, name) for name in ITEMS]).astype(jnp.int32)
+
+
+def store(state: Any) -> Any:
+    """Return a state with its large maps as bytes, to keep many of them."""
+    return state

@@ -1,0 +1,115 @@
+"""Redistribution inside JAX: events, prefix alignment and sub-task of a running episode.
+
+The same numbers as `align_rudder.redistribution`, as pure functions of one episode. The profile's
+scores are rounded to a binary grid (`GRID`), so that sums are exact in single precision and both
+give the same cells and sub-tasks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from align_rudder.events import DeltaEvents
+from align_rudder.model import AlignRudder
+
+__all__ = ["AlignmentTables", "Position", "advance", "delta_event", "start_position", "tables_of"]
+
+GRID = 2.0**-10
+_NEVER = -1e6
+
+
+class AlignmentTables(NamedTuple):
+    """What is needed of a fitted model.
+
+    Attributes:
+        projection: From changes of the features to the space in which they are clustered (F, D).
+        exemplars: Centres of the groups of changes (G, D).
+        labels: Event of each group, -1 for none (G,).
+        pssm: Score of each event in each cell (n + 1, C); the last row is the unknown event.
+        first: Whether a cell is the first of its strategy (C,).
+        scale: C, which scales scores to returns.
+        subtask_of: Index of the next sub-goal for each cell (C,); the last index is "all done".
+        n_subtasks: Number of sub-goals.
+    """
+
+    projection: jax.Array
+    exemplars: jax.Array
+    labels: jax.Array
+    pssm: jax.Array
+    first: jax.Array
+    scale: jax.Array
+    subtask_of: jax.Array
+    n_subtasks: int
+
+
+class Position(NamedTuple):
+    """Where an episode stands on the profiles.
+
+    Attributes:
+        row: Best scores by cell (C,).
+        score: S(τ_t).
+        cell: The first cell that has it.
+    """
+
+    row: jax.Array
+    score: jax.Array
+    cell: jax.Array
+
+
+def tables_of(model: AlignRudder) -> AlignmentTables:
+    """Return the tables of a model fitted with `DeltaEvents` at zero gap cost and one strategy."""
+    events = model.events_
+    if not isinstance(events, DeltaEvents):
+        raise ValueError(f"sub-agents need a model with DeltaEvents, not {type(events).__name__}")
+    if model.gap != 0:
+        raise ValueError(f"sub-agents need a model without gap cost, this one has gap={model.gap}")
+    if len(model.strategies_) != 1:
+        raise ValueError(
+            f"the demonstrations follow {len(model.strategies_)} strategies; sub-tasks are those "
+            "of one: fit with strategies=1, or to the demonstrations of one strategy"
+        )
+    arrays = events.state()[1]
+    wide, bounds, _ = model.scorer_.tables
+    rounded = np.where(np.isfinite(wide), np.round(wide / GRID) * GRID, _NEVER)
+    first = np.zeros(wide.shape[1], bool)
+    first[bounds[:-1]] = True
+    return AlignmentTables(
+        jnp.asarray(arrays["projection"], jnp.float32),
+        jnp.asarray(arrays["exemplars"], jnp.float32),
+        jnp.asarray(arrays["labels"], jnp.int32),
+        jnp.asarray(rounded, jnp.float32),
+        jnp.asarray(first),
+        jnp.float32(model.scale_),
+        jnp.asarray(model.subgoal_table(), jnp.int32),
+        len(model.subgoals_),
+    )
+
+
+def delta_event(tables: AlignmentTables, before: jax.Array, after: jax.Array) -> jax.Array:
+    """Return the event of a step, -1 for none."""
+    delta = (after - before).astype(jnp.float32)
+    z = jnp.sum(delta[:, None] * tables.projection, axis=0)
+    distance = jnp.sum((z - tables.exemplars) ** 2, axis=1)
+    return jnp.where((delta != 0).any(), tables.labels[distance.argmin()], -1)
+
+
+def start_position(tables: AlignmentTables) -> Position:
+    """Return the position of an episode in which nothing has happened."""
+    return Position(jnp.zeros(tables.pssm.shape[1]), jnp.float32(0), jnp.int32(0))
+
+
+def advance(
+    tables: AlignmentTables, position: Position, event: jax.Array
+) -> tuple[Position, jax.Array]:
+    """Return the position after an event (-1 for none), and the redistributed reward R_{t+1}."""
+    shifted = jnp.roll(position.row, 1) + tables.pssm[event]
+    row = jnp.maximum(position.row, jnp.where(tables.first, _NEVER, shifted))
+    row = jax.lax.cummax(row)
+    score = row.max()
+    new = Position(row, score, row.argmax().astype(jnp.int32))
+    kept = jax.tree.map(lambda a, b: jnp.where(event >= 0, a, b), new, position)
+    return kept, (kept.score - position.score) * tables.scale
