@@ -16,6 +16,7 @@ from align_rudder.events import (
 from align_rudder.model import AlignRudder, Strategy
 from align_rudder.profile import Profile
 from align_rudder.redistribution import Redistribution
+from align_rudder.rudder import LstmRudder
 from align_rudder.subtasks import Progress, Segment, SubGoal, SubTask
 from align_rudder.wrappers import RedistributeReward
 
@@ -31,6 +32,7 @@ __all__ = [
     "EventEncoder",
     "FeatureEvents",
     "FunctionEvents",
+    "LstmRudder",
     "Profile",
     "Progress",
     "RedistributeReward",

@@ -218,6 +218,8 @@ def _shelter(seen, mobs, distance, move, y, x, facing, inventory, energy):
         for a in range(1, 5):
             ny, nx = y + _DY[a], x + _DX[a]
             if _is_free(seen, ny, nx):
+                if _n_free(seen, ny, nx) == 1:
+                    return rest  # the other cell of a closed tunnel
                 if a == facing and inventory[_I_STONE] > 0:
                     return _PLACE_STONE
                 if _n_free(seen, ny, nx) == 2:
@@ -277,6 +279,10 @@ def expert_action(seen, mobs, cows, y, x, facing, inventory, needs, asleep):
         if 0 <= ny < size and 0 <= nx < size and mobs[ny, nx] and not cows[ny, nx]:
             return _DO if facing == a else a
     health, food, drink, energy = needs[0], needs[1], needs[2], needs[3]
+    facing_y, facing_x = y + _DY[facing], x + _DX[facing]
+    inside = 0 <= facing_y < size and 0 <= facing_x < size
+    if drink < 9 and inside and seen[facing_y, facing_x] == _WATER and not mobs[facing_y, facing_x]:
+        return _DO  # having come so far, drink enough
     if drink <= 3:
         best, _, _ = _nearest(seen, distance, move, _WATER)
         if best < _FAR or drink <= 2:

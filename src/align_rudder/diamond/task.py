@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ except ImportError as error:
         "the diamond task needs Craftax; install it with pip install 'align-rudder[diamond]'"
     ) from error
 
-__all__ = ["ACHIEVEMENTS", "ITEMS", "DiamondState", "DiamondTask", "Observation"]
+__all__ = ["ACHIEVEMENTS", "FEATURES", "ITEMS", "DiamondState", "DiamondTask", "Observation"]
 
 ITEMS = (
     "wood",
@@ -35,6 +35,8 @@ ITEMS = (
     "iron_sword",
 )
 ACHIEVEMENTS = tuple(a.name.lower() for a in sorted(Achievement, key=lambda a: a.value))
+FEATURES = (*ITEMS, *(f"did_{name}" for name in ACHIEVEMENTS))
+"""Names of the numbers whose changes are events: items, and whether each achievement was made."""
 UNSEEN = BlockType.INVALID.value
 _ROWS, _COLUMNS = OBS_DIM
 _N_BLOCKS = len(BlockType)
@@ -105,14 +107,21 @@ class DiamondTask:
 
     def new_world(self, key: jax.Array) -> DiamondState:
         """Return the start of a new world."""
-        world = generate_world(key, self.params, self.static)
+        world = _without_key(generate_world(key, self.params, self.static))
         seen = jnp.full((self.map_size, self.map_size), UNSEEN, jnp.uint8)
         return DiamondState(world, self._look(world, seen))
 
     def step(self, key: jax.Array, state: DiamondState, action: jax.Array) -> DiamondState:
         """Return the next state."""
         world, _ = craftax_step(key, state.world, action, self.params, self.static)
+        world = _without_key(world)
         return DiamondState(world, self._look(world, state.seen))
+
+    def dense_reward(self, before: DiamondState, after: DiamondState) -> jax.Array:
+        """Return upstream's reward: 1 for each new achievement, 0.1 for each point of health."""
+        made = after.world.achievements.sum() - before.world.achievements.sum()
+        health = after.world.player_health - before.world.player_health
+        return made.astype(jnp.float32) + 0.1 * health
 
     def over(self, state: DiamondState) -> jax.Array:
         """Return whether the player is dead, out of time, or has the diamond."""
@@ -262,10 +271,14 @@ class DiamondTask:
         return jnp.asarray(table, jnp.int32)
 
 
+def _without_key(world: EnvState) -> EnvState:
+    """Return the world without its key, which only the noise of night pictures uses.
+
+    All leaves are then plain arrays, to be stored and stacked.
+    """
+    plain = world.replace(state_rng=jnp.zeros(2, jnp.uint32))  # pyright: ignore[reportAttributeAccessIssue]
+    return jax.tree.map(jnp.asarray, plain)
+
+
 def _inventory(world: EnvState) -> jax.Array:
     return jnp.stack([getattr(world.inventory, name) for name in ITEMS]).astype(jnp.int32)
-
-
-def store(state: Any) -> Any:
-    """Return a state with its large maps as bytes, to keep many of them."""
-    return state

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from align_rudder._warnings import AlignRudderWarning
 from align_rudder.envs import KeyChestEnv
 from align_rudder.episodes import Episode
 from align_rudder.events import DeltaEvents, StateEvents
@@ -106,7 +108,9 @@ def detect(name: str, demos: int, seed: int, tests: int = TESTS) -> Detection:
     rng = np.random.default_rng([seed, 1])
     policy, chance = env.optimal_policy(), np.zeros(env.mdp.n_states, int)
     random = [env.observed(rollout(env.mdp, chance, rng, 1.0)) for _ in range(demos)]
-    model = MODELS[name][1](train, random, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AlignRudderWarning)  # "no strategy" is a result, too
+        model = MODELS[name][1](train, random, seed)
     found = others = keys = false = 0
     for _ in range(tests):
         episode = env.observed(rollout(env.mdp, policy, rng, _EXPLORATION))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue as queues
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -51,7 +52,10 @@ class Workers:
             yield from _ray_results(jobs, total, self.jobs, self.address)
         else:
             parallel = Parallel(self.jobs, backend="loky", return_as="generator_unordered")
-            yield from parallel(delayed(call)(*arguments) for call, arguments in jobs)
+            with warnings.catch_warnings():
+                # Loky replaces a worker that has grown; nothing is lost by it.
+                warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
+                yield from parallel(delayed(call)(*arguments) for call, arguments in jobs)
 
 
 def _ray_results(

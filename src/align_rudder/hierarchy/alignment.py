@@ -16,7 +16,15 @@ import numpy as np
 from align_rudder.events import DeltaEvents
 from align_rudder.model import AlignRudder
 
-__all__ = ["AlignmentTables", "Position", "advance", "delta_event", "start_position", "tables_of"]
+__all__ = [
+    "AlignmentTables",
+    "Position",
+    "advance",
+    "delta_event",
+    "next_subtask",
+    "start_position",
+    "tables_of",
+]
 
 GRID = 2.0**-10
 _NEVER = -1e6
@@ -32,8 +40,9 @@ class AlignmentTables(NamedTuple):
         pssm: Score of each event in each cell (n + 1, C); the last row is the unknown event.
         first: Whether a cell is the first of its strategy (C,).
         scale: C, which scales scores to returns.
-        subtask_of: Index of the next sub-goal for each cell (C,); the last index is "all done".
-        n_subtasks: Number of sub-goals.
+        goal_event: Event of each sub-goal (K,).
+        goal_count: How often it must have happened for that sub-goal to be reached (K,): the
+            third sub-goal "wood" is reached with the third wood.
     """
 
     projection: jax.Array
@@ -42,8 +51,18 @@ class AlignmentTables(NamedTuple):
     pssm: jax.Array
     first: jax.Array
     scale: jax.Array
-    subtask_of: jax.Array
-    n_subtasks: int
+    goal_event: jax.Array
+    goal_count: jax.Array
+
+    @property
+    def n_subtasks(self) -> int:
+        """Number of sub-goals K."""
+        return self.goal_event.shape[0]
+
+    @property
+    def n_events(self) -> int:
+        """Number of known events."""
+        return self.pssm.shape[0] - 1
 
 
 class Position(NamedTuple):
@@ -77,6 +96,10 @@ def tables_of(model: AlignRudder) -> AlignmentTables:
     rounded = np.where(np.isfinite(wide), np.round(wide / GRID) * GRID, _NEVER)
     first = np.zeros(wide.shape[1], bool)
     first[bounds[:-1]] = True
+    goals = np.array([goal.event for goal in model.subgoals_])
+    if not len(goals):
+        raise ValueError("the model has no sub-goals; lower its subgoal_threshold")
+    counts = [int((goals[: k + 1] == event).sum()) for k, event in enumerate(goals)]
     return AlignmentTables(
         jnp.asarray(arrays["projection"], jnp.float32),
         jnp.asarray(arrays["exemplars"], jnp.float32),
@@ -84,8 +107,8 @@ def tables_of(model: AlignRudder) -> AlignmentTables:
         jnp.asarray(rounded, jnp.float32),
         jnp.asarray(first),
         jnp.float32(model.scale_),
-        jnp.asarray(model.subgoal_table(), jnp.int32),
-        len(model.subgoals_),
+        jnp.asarray(goals, jnp.int32),
+        jnp.asarray(counts, jnp.int32),
     )
 
 
@@ -95,6 +118,15 @@ def delta_event(tables: AlignmentTables, before: jax.Array, after: jax.Array) ->
     z = jnp.sum(delta[:, None] * tables.projection, axis=0)
     distance = jnp.sum((z - tables.exemplars) ** 2, axis=1)
     return jnp.where((delta != 0).any(), tables.labels[distance.argmin()], -1)
+
+
+def next_subtask(tables: AlignmentTables, counts: jax.Array) -> jax.Array:
+    """Return the first sub-goal not yet reached, K if all are, given how often events happened.
+
+    A sub-goal that was reached before its turn is passed over: the strategy goes on from there.
+    """
+    missing = counts[tables.goal_event] < tables.goal_count
+    return jnp.where(missing.any(), missing.argmax(), tables.n_subtasks).astype(jnp.int32)
 
 
 def start_position(tables: AlignmentTables) -> Position:

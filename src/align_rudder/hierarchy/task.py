@@ -34,6 +34,10 @@ class Task(Protocol):
         """Return the next state."""
         ...
 
+    def dense_reward(self, before: Any, after: Any) -> jax.Array:
+        """Return a hand-made reward of a step, for comparison only."""
+        ...
+
     def over(self, state: Any) -> jax.Array:
         """Return whether the episode has ended."""
         ...

@@ -1,0 +1,187 @@
+"""Demonstrations: the expert's runs, with every state, so that training can begin anywhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tqdm import tqdm
+
+from align_rudder._files import load_npz, save_npz
+from align_rudder.diamond.expert import expert_action
+from align_rudder.diamond.task import FEATURES, ITEMS, DiamondState, DiamondTask
+from align_rudder.episodes import Episode
+from align_rudder.events import DeltaEvents
+from align_rudder.model import AlignRudder
+
+__all__ = ["Demonstration", "fit_demonstrations", "load_demonstrations", "play_expert"]
+
+_FORMAT, _VERSION = "align-rudder-diamond-demonstrations", 1
+
+
+class Demonstration(NamedTuple):
+    """A run of the expert.
+
+    Attributes:
+        states: All states, stacked (T + 1, …), as NumPy arrays.
+        actions: Actions (T,).
+        solved: Whether it found the diamond.
+    """
+
+    states: DiamondState
+    actions: np.ndarray
+    solved: bool
+
+    def episode(self, task: DiamondTask) -> Episode:
+        """Return the run as an episode of items and achievements, paid for the diamond alone."""
+        values = np.asarray(jax.vmap(task.features)(jax.tree.map(jnp.asarray, self.states)))
+        observations = {name: values[:, i] for i, name in enumerate(FEATURES)}
+        rewards = np.zeros(len(self.actions))
+        rewards[-1] = float(self.solved)
+        return Episode(observations, self.actions, rewards, terminated=True)
+
+
+def _shown(task: DiamondTask, state: DiamondState) -> dict[str, jax.Array]:
+    """Return what the expert may know."""
+    world = state.world
+    mobs = jnp.zeros((task.map_size, task.map_size), jnp.uint8)
+    for bit, kind in ((1, world.zombies), (1, world.skeletons), (3, world.cows)):
+        away = jnp.abs(kind.position - world.player_position)
+        near = kind.mask & (away <= jnp.array([3, 4])).all(axis=1)
+        rows = jnp.where(near, kind.position[:, 0], task.map_size)
+        mobs = mobs.at[rows, kind.position[:, 1]].max(jnp.uint8(bit), mode="drop")
+    return {
+        "seen": state.seen,
+        "mobs": mobs,
+        "place": world.player_position,
+        "facing": world.player_direction,
+        "items": jnp.stack([getattr(world.inventory, name) for name in ITEMS]),
+        "needs": jnp.stack(
+            [world.player_health, world.player_food, world.player_drink, world.player_energy]
+        ),
+        "asleep": world.is_sleeping,
+        "over": task.over(state),
+        "solved": task.solved(state),
+    }
+
+
+def play_expert(
+    task: DiamondTask, n: int, seed: int = 0, max_steps: int = 1000, progress: bool = True
+) -> list[Demonstration]:
+    """Return the expert's runs in n new worlds.
+
+    Args:
+        task: The task.
+        n: Number of worlds.
+        seed: Seed.
+        max_steps: Steps after which a run is given up.
+        progress: Whether to show a progress bar.
+    """
+    keys = jax.random.split(jax.random.key(seed), n + 1)
+    state = jax.jit(lambda k: jax.lax.map(task.new_world, k, batch_size=32))(keys[1:])
+    step = jax.jit(jax.vmap(task.step))
+    show = jax.jit(jax.vmap(lambda s: _shown(task, s)))
+    states, actions = [_plain(state)], []
+    lengths, solved = np.full(n, max_steps), np.zeros(n, bool)
+    going = np.ones(n, bool)
+    key = keys[0]
+    for t in tqdm(range(max_steps), "expert", disable=not progress):
+        shown = {name: np.asarray(value) for name, value in show(state).items()}
+        newly = going & shown["over"]
+        lengths[newly], solved[newly] = t, shown["solved"][newly]
+        going &= ~shown["over"]
+        if not going.any():
+            break
+        chosen = np.zeros(n, np.int32)
+        for i in np.flatnonzero(going):
+            chosen[i] = expert_action(
+                shown["seen"][i],
+                shown["mobs"][i] > 0,
+                shown["mobs"][i] == 3,
+                int(shown["place"][i, 0]),
+                int(shown["place"][i, 1]),
+                int(shown["facing"][i]),
+                shown["items"][i].astype(np.int64),
+                shown["needs"][i].astype(np.int64),
+                bool(shown["asleep"][i]),
+            )
+        key, here = jax.random.split(key)
+        state = step(jax.random.split(here, n), state, jnp.asarray(chosen))
+        states.append(_plain(state))
+        actions.append(chosen)
+    out = []
+    for i in range(n):
+        length = int(lengths[i]) if not going[i] else len(actions)
+        mine = [jax.tree.map(lambda x, i=i: x[i], s) for s in states[: length + 1]]
+        stacked = jax.tree.map(lambda *x: np.stack(x), *mine)
+        out.append(
+            Demonstration(stacked, np.array([a[i] for a in actions[:length]]), bool(solved[i]))
+        )
+    return out
+
+
+def shortest(runs: Sequence[Demonstration], n: int = 10) -> list[Demonstration]:
+    """Return the n shortest runs that found the diamond."""
+    found = sorted((r for r in runs if r.solved), key=lambda r: len(r.actions))
+    if len(found) < n:
+        raise ValueError(f"{len(found)} of {len(runs)} runs found a diamond; {n} are needed")
+    return found[:n]
+
+
+def fit_demonstrations(task: DiamondTask, demos: Sequence[Demonstration]) -> AlignRudder:
+    """Return the model: events found in the changes of items and achievements, aligned."""
+    without = [i for i, demo in enumerate(demos) if not demo.solved]
+    if without:
+        raise ValueError(f"demonstrations {without} found no diamond; leave them out")
+    episodes = [demo.episode(task) for demo in demos]
+    return AlignRudder(DeltaEvents(max_events=20, keys=FEATURES), strategies=1).fit(episodes)
+
+
+# Files: leaves of the states by name, maps as bytes
+
+
+def _plain(state: Any) -> Any:
+    return jax.tree.map(np.asarray, state)
+
+
+def _names(tree: Any) -> list[str]:
+    return [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
+
+
+def save_demonstrations(path: str | os.PathLike[str], demos: Sequence[Demonstration]) -> None:
+    """Save demonstrations as one npz file."""
+    arrays = {}
+    for i, demo in enumerate(demos):
+        for name, leaf in zip(_names(demo.states), jax.tree.leaves(demo.states), strict=True):
+            small = leaf.astype(np.uint8) if name.endswith(".map") else leaf
+            arrays[f"{i}/{name}"] = small
+        arrays[f"{i}/actions"] = demo.actions
+    header = {"solved": [demo.solved for demo in demos]}
+    save_npz(path, _FORMAT, _VERSION, header, arrays)
+
+
+def load_demonstrations(path: str | os.PathLike[str], task: DiamondTask) -> list[Demonstration]:
+    """Load demonstrations that `save_demonstrations` wrote."""
+    header, arrays = load_npz(path, _FORMAT, _VERSION)
+    like = jax.eval_shape(task.new_world, jax.random.key(0))
+    names, leaves = _names(like), jax.tree.leaves(like)
+    treedef = jax.tree.structure(like)
+    out = []
+    for i, solved in enumerate(header["solved"]):
+        try:
+            found = [
+                arrays[f"{i}/{name}"].astype(leaf.dtype)
+                for name, leaf in zip(names, leaves, strict=True)
+            ]
+            actions = arrays[f"{i}/actions"]
+        except KeyError as error:
+            raise ValueError(
+                f"{path} was written by another version of Craftax: demonstration {i} has no "
+                f"{error}"
+            ) from None
+        out.append(Demonstration(jax.tree.unflatten(treedef, found), actions, bool(solved)))
+    return out

@@ -1,0 +1,124 @@
+"""Behavioural cloning of the demonstrations, as a start for the sub-agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from align_rudder.hierarchy.agents import Agent
+from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
+from align_rudder.hierarchy.alignment import start_position
+from align_rudder.hierarchy.ppo import Examples
+
+__all__ = ["Shown", "aligned_states", "clone_agent", "follow_demonstrations"]
+
+
+def aligned_states(task: AlignedTask, states: Any) -> AlignedState:
+    """Return every state of a demonstration (T + 1, …) with where it stands."""
+    features = jax.vmap(task.task.features)(states)
+    zero, none = jnp.float32(0), jnp.int32(0)
+    counts = jnp.zeros(task.tables.n_events, jnp.int32)
+    first = AlignedState(None, start_position(task.tables), counts, none, zero, zero, none, none)
+
+    def follow(s: AlignedState, pair: tuple[jax.Array, jax.Array]) -> Any:
+        new = task.follow(s, *pair)[0]
+        return new, new
+
+    _, rest = jax.lax.scan(follow, first, (features[:-1], features[1:]))
+    whole = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
+    return whole._replace(state=states, begun=whole.subtask)
+
+
+class Shown(NamedTuple):
+    """Demonstrations, all states one after the other.
+
+    Attributes:
+        states: Their states with positions (N, …).
+        reached: Which of them have just reached a sub-goal (N,).
+        examples: Their steps, for cloning.
+    """
+
+    states: AlignedState
+    reached: jax.Array
+    examples: Examples
+
+
+def follow_demonstrations(task: AlignedTask, runs: Sequence[tuple[Any, np.ndarray]]) -> Shown:
+    """Return demonstrations, (states, actions) each, as states to begin at and examples."""
+    longest = max(len(actions) for _, actions in runs)
+    padded = [
+        jax.tree.map(
+            lambda x, n=longest - len(actions): np.concatenate([x, np.repeat(x[-1:], n, axis=0)]),
+            states,
+        )
+        for states, actions in runs
+    ]
+    stacked = jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *padded)
+
+    @jax.jit
+    def follow(states: Any) -> tuple[AlignedState, Any]:
+        s = jax.vmap(lambda one: aligned_states(task, one))(states)
+        return s, jax.vmap(jax.vmap(task.task.observe))(states)
+
+    s, seen = follow(stacked)
+    # What is padding is left out.
+    within = np.concatenate(
+        [i * (longest + 1) + np.arange(len(actions) + 1) for i, (_, actions) in enumerate(runs)]
+    )
+    before = np.concatenate(
+        [i * (longest + 1) + np.arange(len(actions)) for i, (_, actions) in enumerate(runs)]
+    )
+    flat_states, flat_seen = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (s, seen))
+    newly = np.diff(np.asarray(s.subtask), axis=1, prepend=0) > 0
+    actions = jnp.asarray(np.concatenate([actions for _, actions in runs]))
+    return Shown(
+        jax.tree.map(lambda x: x[within], flat_states),
+        jnp.asarray(newly.reshape(-1)[within]),
+        Examples(
+            jax.tree.map(lambda x: x[before], flat_seen),
+            flat_states.subtask[before],
+            flat_states.position.cell[before],
+            actions,
+        ),
+    )
+
+
+def clone_agent(
+    task: AlignedTask,
+    agent: Agent,
+    examples: Examples,
+    key: jax.Array,
+    updates: int = 1000,
+    batch: int = 256,
+    learning_rate: float = 1e-3,
+    decay: float = 1e-2,
+) -> tuple[Agent, jax.Array]:
+    """Return the agent with its policy fitted to the examples, and the loss of each update."""
+    change = optax.adamw(learning_rate, weight_decay=decay)
+    arrays, static = eqx.partition(agent, eqx.is_inexact_array)
+    n = examples.action.shape[0]
+
+    def loss(arrays: Any, some: Examples) -> jax.Array:
+        model = eqx.combine(arrays, static)
+        logits = jax.vmap(model, (None, 0, 0, 0))(task, some.observation, some.subtask, some.cell)[
+            0
+        ]
+        return optax.softmax_cross_entropy_with_integer_labels(logits, some.action).mean()
+
+    def step(carry: Any, key: jax.Array) -> Any:
+        arrays, memory = carry
+        at = jax.random.randint(key, (batch,), 0, n)
+        value, gradient = jax.value_and_grad(loss)(arrays, jax.tree.map(lambda x: x[at], examples))
+        moved, memory = change.update(gradient, memory, arrays)
+        return (optax.apply_updates(arrays, moved), memory), value
+
+    (arrays, _), losses = jax.lax.scan(
+        step, (arrays, change.init(arrays)), jax.random.split(key, updates)
+    )
+    return eqx.combine(arrays, static), losses

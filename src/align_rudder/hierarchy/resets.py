@@ -1,0 +1,115 @@
+"""Where episodes begin: new worlds from a pool, and stored states at which sub-goals were reached."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from align_rudder.hierarchy.aligned import AlignedState
+
+__all__ = ["Starts", "begin_again", "fill", "new_starts", "remember"]
+
+
+class Starts(NamedTuple):
+    """Stored beginnings.
+
+    Attributes:
+        pool: New worlds (P, …).
+        states: For each sub-task, states at which it began (K, B, …).
+        filled: How many of them are filled, for each sub-task (K,).
+        written: How many were written in all, for each sub-task (K,).
+    """
+
+    pool: AlignedState
+    states: AlignedState
+    filled: jax.Array
+    written: jax.Array
+
+
+def new_starts(pool: AlignedState, n_subtasks: int, size: int) -> Starts:
+    """Return starts with empty buffers of that size for each sub-task."""
+    empty = jax.tree.map(
+        lambda x: jnp.broadcast_to(x[:1][None], (n_subtasks, size, *x.shape[1:])), pool
+    )
+    none = jnp.zeros(n_subtasks, jnp.int32)
+    return Starts(pool, empty, none, none)
+
+
+def fill(starts: Starts, s: AlignedState, reached: jax.Array) -> Starts:
+    """Store states (N, …) that have just reached a sub-task, those of demonstrations for example."""
+    subtask, at = np.asarray(s.subtask), np.asarray(reached)
+    size = jax.tree.leaves(starts.states)[0].shape[1]
+    stored = s._replace(begun=s.subtask, idle=jnp.zeros_like(s.idle))
+    k, slot, chosen = [], [], []
+    filled = np.asarray(starts.filled).copy()
+    for i in np.flatnonzero(at):
+        if subtask[i] < len(filled) and filled[subtask[i]] < size:
+            k.append(subtask[i])
+            slot.append(filled[subtask[i]])
+            chosen.append(i)
+            filled[subtask[i]] += 1
+    k, slot, chosen = np.array(k, int), np.array(slot, int), np.array(chosen, int)
+    states = jax.tree.map(
+        lambda buffer, values: buffer.at[k, slot].set(values[chosen]), starts.states, stored
+    )
+    return starts._replace(states=states, filled=jnp.asarray(filled))
+
+
+def remember(starts: Starts, key: jax.Array, s: AlignedState, reached: jax.Array) -> Starts:
+    """Store, for each sub-task, one of the states (N, …) that have just reached it.
+
+    A full buffer loses a random state.
+    """
+    k = starts.filled.shape[0]
+    size = jax.tree.leaves(starts.states)[0].shape[1]
+    here = reached[None, :] & (s.subtask[None, :] == jnp.arange(k)[:, None])
+    order = jax.random.uniform(key, here.shape)
+    chosen = jnp.where(here, order, -1.0).argmax(axis=1)
+    some = here.any(axis=1)
+    slot = jnp.where(starts.filled < size, starts.filled, jax.random.randint(key, (k,), 0, size))
+    # A slot beyond the buffer is dropped: nothing is written where nobody reached the sub-task.
+    slot = jnp.where(some, slot, size)
+
+    def write(buffer: jax.Array, values: jax.Array) -> jax.Array:
+        return buffer.at[jnp.arange(k), slot].set(values[chosen], mode="drop")
+
+    stored = s._replace(begun=s.subtask, idle=jnp.zeros_like(s.idle))
+    return starts._replace(
+        states=jax.tree.map(write, starts.states, stored),
+        filled=jnp.minimum(starts.filled + some, size),
+        written=starts.written + some,
+    )
+
+
+def begin_again(
+    starts: Starts, key: jax.Array, s: AlignedState, ended: jax.Array, fresh: jax.Array
+) -> AlignedState:
+    """Return the states (N, …) with those that ended replaced by new beginnings.
+
+    Args:
+        starts: Stored beginnings.
+        key: Random key.
+        s: States.
+        ended: Which of them ended (N,).
+        fresh: Share of new worlds; the others begin at a sub-task drawn evenly among those that
+            have states.
+    """
+    n = ended.shape[0]
+    keys = jax.random.split(key, 4)
+    pool_size = jax.tree.leaves(starts.pool)[0].shape[0]
+    world = jax.random.randint(keys[0], (n,), 0, pool_size)
+    weights = jnp.where(starts.filled > 0, 0.0, -jnp.inf)
+    some = (starts.filled > 0).any()
+    k = jax.random.categorical(keys[1], jnp.where(some, weights, 0.0), shape=(n,))
+    slot = (jax.random.uniform(keys[2], (n,)) * starts.filled[k]).astype(jnp.int32)
+    new = (jax.random.uniform(keys[3], (n,)) < fresh) | ~some
+
+    def choose(current: jax.Array, pool: jax.Array, states: jax.Array) -> jax.Array:
+        shape = (n, *(1,) * (current.ndim - 1))
+        begun = jnp.where(new.reshape(shape), pool[world], states[k, slot])
+        return jnp.where(ended.reshape(shape), begun, current)
+
+    return jax.tree.map(choose, s, starts.pool, starts.states)
