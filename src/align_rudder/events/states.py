@@ -49,7 +49,8 @@ class StateEvents(_RegionEvents):
     """Discrete states, clustered by their successor representation; an event is a cluster entered.
 
     Only states that demonstrations visit are clustered; if there are no more than `max_events`,
-    each is an event. A state that they did not visit is no
+    each is an event. A state in which episodes end, and that none goes on from, is an event by
+    itself (unless there are many such states). A state that the demonstrations did not visit is no
     event and does not end the stay in a cluster.
 
     Args:
@@ -122,18 +123,26 @@ class StateEvents(_RegionEvents):
         in_order = np.concatenate(trajectories[: len(episodes)])
         visited = np.array(list(dict.fromkeys(in_order.tolist())))
         visits = np.bincount(in_order, minlength=len(states))[visited]
-        labels = self._cluster(m[np.ix_(visited, visited)], visits)
+        goals = _goals(episodes, trajectories, visited)
+        if goals.sum() > self.max_events // 3:
+            goals[:] = False
+        labels = np.empty(len(visited), np.int64)
+        kept = np.flatnonzero(~goals)
+        labels[kept] = self._cluster(
+            m[np.ix_(visited[kept], visited[kept])], visits[kept], self.max_events - goals.sum()
+        )
+        labels[goals] = labels[kept].max(initial=-1) + 1 + np.arange(goals.sum())
         self._set(states[visited], labels, visits, shapes)
         self.warn_if_many()
         return self
 
-    def _cluster(self, similarity: np.ndarray, visits: np.ndarray) -> np.ndarray:
-        if len(visits) <= self.max_events:
+    def _cluster(self, similarity: np.ndarray, visits: np.ndarray, max_events: int) -> np.ndarray:
+        if len(visits) <= max_events:
             return np.arange(len(visits))
 
         def run(preference: float | None) -> np.ndarray:
             clustering = EventClustering(
-                self.max_events,
+                max_events,
                 damping=self.damping,
                 max_iter=self.max_iter,
                 preference=preference,
@@ -144,7 +153,7 @@ class StateEvents(_RegionEvents):
         if self.preference is not None:
             return run(self.preference)
         labels = run(_LOW_PREFERENCE)
-        if labels.max() + 1 < self.max_events / 2:
+        if labels.max() + 1 < max_events / 2:
             finer = run(None)
             labels = finer if finer.max() > labels.max() else labels
         return labels
@@ -224,6 +233,18 @@ class StateEvents(_RegionEvents):
         encoder = cls(**header["parameters"])
         encoder._set(arrays["states"], arrays["labels"], arrays["visits"], header["shapes"])
         return encoder
+
+
+def _goals(
+    episodes: Sequence[Episode], trajectories: Sequence[np.ndarray], visited: np.ndarray
+) -> np.ndarray:
+    """Return which visited states only ever end episodes: the goals of the demonstrations.
+
+    All states lead there, so all are similar to them; they are not clustered with any.
+    """
+    ends = {int(t[-1]) for e, t in zip(episodes, trajectories) if e.terminated and not e.truncated}
+    left = {int(s) for t in trajectories for s in t[:-1]}
+    return np.isin(visited, sorted(ends - left))
 
 
 class FeatureEvents(_RegionEvents):
