@@ -147,7 +147,8 @@ def learning_curves(
     axes = figure.subplots(1, len(demos), squeeze=False, sharey=True)[0]
     every = protocol.evaluate_every
     grid = np.unique(np.geomspace(1, protocol.max_episodes // every, 120).astype(int)) * every
-    methods = dict.fromkeys(r.setting.method for r in records)
+    present = {r.setting.method for r in records}
+    methods = [name for name in all_methods() if name in present]
     for ax, n in zip(axes, demos):
         for index, name in enumerate(methods):
             curves = [

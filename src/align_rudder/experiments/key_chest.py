@@ -186,7 +186,7 @@ def detection_figure(found: Sequence[Detection]) -> Figure:
         ax.set(xlabel="training episodes", ylim=(0, 1.05))
         ax.set_title(title, fontsize=10, loc="left")
         ax.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel("share (mean and standard deviation)")
+    axes[0].set_ylabel("share, mean ± deviation")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure

@@ -201,11 +201,11 @@ def _grid_figure() -> Figure:
     return cluster_figure(
         [
             ("25 demonstrations, slip 1 %", four, 25),
-            ("10 demonstrations", four, 10),
-            ("25, slip 5 %", environment(4, 0.05), 25),
+            ("10 demonstrations, slip 1 %", four, 10),
+            ("25 demonstrations, slip 5 %", environment(4, 0.05), 25),
             ("25 demonstrations, slip 1 %", eight, 25),
-            ("10 demonstrations", eight, 10),
-            ("25, slip 5 %", environment(8, 0.05), 25),
+            ("10 demonstrations, slip 1 %", eight, 10),
+            ("25 demonstrations, slip 5 %", environment(8, 0.05), 25),
         ]
     )
 

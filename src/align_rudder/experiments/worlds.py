@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
 
 from align_rudder.envs import RoomsEnv
 from align_rudder.episodes import Episode
@@ -41,13 +42,7 @@ def _walls(ax: Axes, env: RoomsEnv) -> None:
 
 
 def _square(ax: Axes, cell: tuple[int, int], color: str) -> None:
-    ax.add_patch(_rectangle(cell, color))
-
-
-def _rectangle(cell: tuple[int, int], color: str):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((cell[1] - 0.5, cell[0] - 0.5), 1, 1, color=color, lw=0)
+    ax.add_patch(Rectangle((cell[1] - 0.5, cell[0] - 0.5), 1, 1, color=color, lw=0))
 
 
 def cluster_figure(panels: Sequence[tuple[str, RoomsEnv, int]], seed: int = 0) -> Figure:
@@ -60,9 +55,12 @@ def cluster_figure(panels: Sequence[tuple[str, RoomsEnv, int]], seed: int = 0) -
         panels: Title, environment and number of demonstrations of each panel.
         seed: Seed of the demonstrations.
     """
-    widths = [env.map.shape[1] for _, env, _ in panels]
-    figure = Figure(figsize=(0.21 * sum(widths) + 0.6, 3.3), layout="constrained")
-    axes = figure.subplots(1, len(panels), squeeze=False, width_ratios=widths)[0]
+    columns = 3
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(11.0, 2.6 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for ax in axes[len(panels) :]:
+        ax.set_visible(False)
     for ax, (title, env, n) in zip(axes, panels):
         events = StateEvents(max_events=15).fit(env.demonstrations(n, seed))
         votes: dict[tuple[int, int], list[int]] = {}
@@ -101,18 +99,23 @@ def trajectory_figure(envs: Sequence[tuple[str, RoomsEnv]], n: int = 10, seed: i
         below.axhline(0.0, color="black", lw=0.6)
         below.set(xlabel="step", xlim=(0, len(steps) + 1))
         below.set_title(
-            f"return {rr.ret:.2f} at the last step, {rr.rewards.sum():.2f} of it redistributed",
+            f"return {rr.ret:.2f} at the last step; {rr.rewards.sum():.2f} redistributed",
             fontsize=8,
             loc="left",
         )
         below.spines[["top", "right"]].set_visible(False)
     axes[1, 0].set_ylabel("redistributed reward")
+    names = {"start": _START, "open portal": _ENTRY, "portal's exit": _ARRIVAL, "target": _TARGET}
+    handles = [Patch(color=color, label=name) for name, color in names.items()]
+    figure.legend(handles=handles, loc="outside upper right", ncols=4, frameon=False, fontsize=8)
     return figure
 
 
 def _path(ax: Axes, env: RoomsEnv, episode: Episode) -> None:
     world = env.map
-    cells, entries = zip(*(world.cell(int(s)) for s in np.asarray(episode.observations)))
+    cells, entries = (
+        list(part) for part in zip(*(world.cell(int(s)) for s in np.asarray(episode.observations)))
+    )
     _square(ax, world.start, _START)
     _square(ax, world.target, _TARGET)
     _square(ax, world.arrival, _ARRIVAL)
@@ -120,6 +123,9 @@ def _path(ax: Axes, env: RoomsEnv, episode: Episode) -> None:
         _square(ax, world.entries[entries[0]], _ENTRY)
     _walls(ax, env)
     jump = next((i for i, e in enumerate(entries) if e is None), len(cells))
+    if entries[0] is not None and jump < len(cells):
+        cells.insert(jump, world.entries[entries[0]])  # stepped on, and gone at once
+        jump += 1
     y, x = np.array(cells, float).T
     rng = np.random.default_rng(0)
     x, y = x + rng.uniform(-0.18, 0.18, len(x)), y + rng.uniform(-0.18, 0.18, len(y))
