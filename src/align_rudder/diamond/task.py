@@ -125,7 +125,7 @@ class DiamondTask:
 
     def over(self, state: DiamondState) -> jax.Array:
         """Return whether the player is dead, out of time, or has the diamond."""
-        return is_game_over(state.world, self.params) | self.solved(state)
+        return jnp.asarray(is_game_over(state.world, self.params)) | self.solved(state)
 
     def solved(self, state: DiamondState) -> jax.Array:
         """Return whether the diamond was collected."""
@@ -188,7 +188,7 @@ class DiamondTask:
             mobs,
             self._nearest(state),
             jnp.clip(numbers, 0, 255).astype(jnp.uint8),
-            (world.player_direction - 1).astype(jnp.uint8),
+            jnp.asarray(world.player_direction - 1).astype(jnp.uint8),
         )
 
     def _nearest(self, state: DiamondState) -> jax.Array:

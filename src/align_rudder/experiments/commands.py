@@ -76,7 +76,7 @@ class Reproduce:
             }
             if name == "key-chest":
                 methods = () if self.study == "all" else self.methods
-                report = run_key_chest(self.out, **common | {"methods": methods})
+                report = run_key_chest(self.out, methods=methods, **common)
             else:
                 report = run_study(
                     name, parameters, self.out, methods=self.methods, protocol=protocol, **common

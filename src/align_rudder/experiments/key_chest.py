@@ -62,8 +62,14 @@ class Detection(NamedTuple):
     @classmethod
     def parse(cls, row: dict[str, str]) -> Self:
         """Return the trial of a line."""
-        numbers = (int(row[name]) for name in ("demos", "seed", "tests"))
-        return cls(row["model"], *numbers, float(row["detected"]), float(row["flagged"]))
+        return cls(
+            row["model"],
+            int(row["demos"]),
+            int(row["seed"]),
+            int(row["tests"]),
+            float(row["detected"]),
+            float(row["flagged"]),
+        )
 
 
 def _lstm(demos: Sequence[Episode], random: Sequence[Episode], seed: int) -> Any:
@@ -169,7 +175,13 @@ def detection_figure(found: Sequence[Detection]) -> Figure:
         for i, name in enumerate(names):
             values = [_means(found, name, n)[column] for n in demos]
             spread = [
-                np.std([d[4 + column] for d in found if d.model == name and d.demos == n])
+                np.std(
+                    [
+                        (d.detected, d.flagged)[column]
+                        for d in found
+                        if d.model == name and d.demos == n
+                    ]
+                )
                 for n in demos
             ]
             x = np.arange(len(demos)) + (i - (len(names) - 1) / 2) * 0.8 / len(names)

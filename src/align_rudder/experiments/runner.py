@@ -87,7 +87,9 @@ def _ray_results(
     def work() -> None:
         try:
             with parallel_config(backend="ray"):
-                Parallel(n_jobs, batch_size=1)(delayed(_put)(results, *job) for job in jobs)
+                Parallel(n_jobs, batch_size=1)(  # pyright: ignore[reportArgumentType]
+                    delayed(_put)(results, *job) for job in jobs
+                )
         except BaseException as error:
             failure.append(error)
 

@@ -104,4 +104,9 @@ def settings_of(
         "variants": [(4, 0.01, 15), (8, 0.01, 15)],
         "scaling": [(rooms, 0.01, max(15, 2 * rooms)) for rooms in _ROOMS],
     }[study]
-    return [Setting(*world, n, method) for world in worlds for method in methods for n in demos]
+    return [
+        Setting(rooms, slip, most, n, method)
+        for rooms, slip, most in worlds
+        for method in methods
+        for n in demos
+    ]

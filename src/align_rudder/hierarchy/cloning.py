@@ -52,13 +52,7 @@ class Shown(NamedTuple):
 def follow_demonstrations(task: AlignedTask, runs: Sequence[tuple[Any, np.ndarray]]) -> Shown:
     """Return demonstrations, (states, actions) each, as states to begin at and examples."""
     longest = max(len(actions) for _, actions in runs)
-    padded = [
-        jax.tree.map(
-            lambda x, n=longest - len(actions): np.concatenate([x, np.repeat(x[-1:], n, axis=0)]),
-            states,
-        )
-        for states, actions in runs
-    ]
+    padded = [_padded(states, longest - len(actions)) for states, actions in runs]
     stacked = jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *padded)
 
     @jax.jit
@@ -75,7 +69,9 @@ def follow_demonstrations(task: AlignedTask, runs: Sequence[tuple[Any, np.ndarra
         [i * (longest + 1) + np.arange(len(actions)) for i, (_, actions) in enumerate(runs)]
     )
     flat_states, flat_seen = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (s, seen))
-    newly = np.diff(np.asarray(s.subtask), axis=1, prepend=0) > 0
+    subtask = np.asarray(s.subtask)
+    newly = np.zeros(subtask.shape, bool)
+    newly[:, 1:] = subtask[:, 1:] > subtask[:, :-1]
     actions = jnp.asarray(np.concatenate([actions for _, actions in runs]))
     return Shown(
         jax.tree.map(lambda x: x[within], flat_states),
@@ -87,6 +83,11 @@ def follow_demonstrations(task: AlignedTask, runs: Sequence[tuple[Any, np.ndarra
             actions,
         ),
     )
+
+
+def _padded(states: Any, n: int) -> Any:
+    """Return states with the last one n times more."""
+    return jax.tree.map(lambda x: np.concatenate([x, np.repeat(x[-1:], n, axis=0)]), states)
 
 
 def clone_agent(

@@ -1,4 +1,4 @@
-"""Where episodes begin: new worlds from a pool, and stored states at which sub-goals were reached."""
+"""Where episodes begin: new worlds, and stored states at which sub-goals were reached."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def new_starts(pool: AlignedState, n_subtasks: int, size: int) -> Starts:
 
 
 def fill(starts: Starts, s: AlignedState, reached: jax.Array) -> Starts:
-    """Store states (N, …) that have just reached a sub-task, those of demonstrations for example."""
+    """Store states (N, …) that have just reached a sub-task, such as those of demonstrations."""
     subtask, at = np.asarray(s.subtask), np.asarray(reached)
     size = jax.tree.leaves(starts.states)[0].shape[1]
     stored = s._replace(begun=s.subtask, idle=jnp.zeros_like(s.idle))

@@ -59,7 +59,7 @@ class Task(Protocol):
         ...
 
     def mirror(self, observation: Any, which: jax.Array) -> Any:
-        """Return the observation as symmetry number `which` of the world shows it; 0 is as it is."""
+        """Return the observation in the world mirrored by symmetry `which`; 0 is as it is."""
         ...
 
     @property
