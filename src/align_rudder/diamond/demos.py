@@ -45,7 +45,7 @@ class Demonstration(NamedTuple):
         return Episode(observations, self.actions, rewards, terminated=True)
 
 
-def _shown(task: DiamondTask, state: DiamondState) -> dict[str, jax.Array]:
+def _shown(task: DiamondTask, state: DiamondState) -> dict[str, Any]:
     """Return what the expert may know."""
     world = state.world
     mobs = jnp.zeros((task.map_size, task.map_size), jnp.uint8)
