@@ -104,6 +104,14 @@ def test_a_folder_of_another_configuration_is_refused_and_left_alone(tmp_path):
         opened(tmp_path).__enter__()
 
 
+def test_an_empty_folder_takes_another_configuration(tmp_path):
+    with opened(tmp_path, {"a": 1}):
+        pass
+    with opened(tmp_path, {"a": 2}) as store:
+        store.add(record())
+    assert json.loads((tmp_path / "config.json").read_text()) == {"a": 2}
+
+
 def test_a_damaged_line_is_named(tmp_path):
     with opened(tmp_path) as store:
         store.add(record(0))
@@ -296,6 +304,14 @@ def test_the_chosen_parameters_come_from_the_grids():
     assert chosen["kappa"] == {**chosen["align-rudder"], "method": "kappa"}
 
 
+def test_methods_that_a_file_does_not_hold_have_the_packages_parameters(tmp_path):
+    path = tmp_path / "h.json"
+    path.write_text(json.dumps({"parameters": {"bc-q": {"learning_rate": 0.5}}}))
+    found = chosen_parameters(path)
+    assert found["bc-q"] == {"learning_rate": 0.5}
+    assert found["dqfd"] == chosen_parameters()["dqfd"]
+
+
 def test_tuning_finds_the_configuration_that_learns(tmp_path, monkeypatch):
     """A learning rate of zero cannot be the one that is chosen."""
     grid = {"learning_rate": (0.0, 0.1), "initial_scale": (0.3,)}
@@ -306,8 +322,12 @@ def test_tuning_finds_the_configuration_that_learns(tmp_path, monkeypatch):
     assert table.rows[1][0].startswith("* learning_rate=0.1")
     with open(tmp_path / "trials.csv") as file:
         assert min(int(row["seed"]) for row in csv.DictReader(file)) == FIRST_SEED
-    written = json.loads((tmp_path / "hyperparameters.json").read_text())
+    path = tmp_path / "hyperparameters.json"
+    written = json.loads(path.read_text())
     assert written["parameters"] == chosen
+    path.write_text(json.dumps({"parameters": {**chosen, "dqfd": {"n_step": 3}}}))
+    tune(["bc-q"], 2, protocol, tmp_path, Workers(1), progress=False)
+    assert json.loads(path.read_text())["parameters"] == {**chosen, "dqfd": {"n_step": 3}}
 
 
 def test_studies_have_the_settings_of_the_paper():
@@ -342,6 +362,29 @@ def test_a_study_reports_what_its_trials_say(tmp_path):
     assert report.data == json.loads((tmp_path / "four-rooms" / "summary.json").read_text())
     for name in ("episodes", "curves"):
         assert (tmp_path / "four-rooms" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_part_leaves_the_report_of_the_whole(tmp_path, capsys):
+    assert main(command(tmp_path, "--trials", "2", "--jobs", "1")) == 0
+    before = (tmp_path / "four-rooms" / "summary.json").read_bytes()
+    assert main(command(tmp_path, "--trials", "1", "--jobs", "1")) == 0
+    assert "all trials that are stored" in capsys.readouterr().out
+    assert (tmp_path / "four-rooms" / "summary.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["scaling", "--demos", "2", "5"], "one number of demonstrations"),
+        (["clusters", "--methods", "bc-q"], "align-rudder alone"),
+        (["key-chest", "--trials", "0"], "at least 1"),
+        (["key-chest", "--methods", "bc-q"], "'bc-q' is not known"),
+    ],
+)
+def test_studies_refuse_what_they_cannot_show(tmp_path, capsys, args, expected):
+    assert main(["reproduce", *args, "--out", str(tmp_path)]) == 2
+    assert expected in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 # Key and chest
@@ -386,6 +429,7 @@ def test_key_chest_from_the_command_line(tmp_path, capsys):
         (["--trials", "0"], "at least 1 is needed"),
         (["--max-episodes", "5"], "before its first evaluation"),
         (["--jobs", "0"], "number of trials at once"),
+        (["--backend", "ray", "--address", "127.0.0.1:1"], "no Ray cluster answers"),
         (["--address", "1.2.3.4:6379"], "add backend ray"),
         (["--hyperparameters", "none.json"], "`align-rudder tune` writes such a file"),
         (["--json", "missing/x.json"], "missing does not exist"),
@@ -413,7 +457,7 @@ def test_another_cap_needs_another_folder(tmp_path, capsys):
 
 def test_wrong_hyperparameters_are_explained(tmp_path, capsys):
     path = tmp_path / "h.json"
-    for text in ("[]", "{", '{"parameters": {"bc-q": {}}}'):
+    for text in ("[]", "{", '{"parameters": {"bc-q": 1}}', '{"parameters": 3}'):
         path.write_text(text)
         assert main(["reproduce", "four-rooms", "--hyperparameters", str(path)]) == 2
         assert "does not hold hyper-parameters" in capsys.readouterr().err

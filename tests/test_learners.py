@@ -11,7 +11,10 @@ from align_rudder.tabular import (
     TabularMDP,
     behavioural_cloning,
     learn_align_rudder,
+    learn_dqfd,
+    learn_gail,
     learn_q,
+    learn_sqil,
     optimal_policy,
     rollout,
 )
@@ -188,8 +191,76 @@ def test_settling_adds_the_correction_to_the_last_step():
     np.testing.assert_allclose(result.q[:4, 0], [0.5, 0.5, 0.5, 0.5 - 1.0], rtol=1e-6)
 
 
+def test_a_negative_return_is_reached_from_below():
+    """A fifth short of −13 is −15.6, not −10.4."""
+    mdp, demos = toy("CliffWalking-v1")
+    demos = [d for d in demos if d.ret > -20]
+    mean = np.mean([d.ret for d in demos])
+    result = learn_q(
+        mdp, demos, learning_rate=0.3, protocol=Protocol(max_episodes=3000, evaluation_epsilon=0.0)
+    )
+    assert mean < 0
+    assert result.solved
+    assert result.curve[-1] >= 1.2 * mean
+
+
+def wrong(demo, observations=None, actions=None):
+    return ar.Episode(
+        demo.observations if observations is None else observations,
+        demo.actions if actions is None else actions,
+        demo.rewards,
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda d: {"actions": np.full(len(d), -1)}, "actions of demonstration 0 reach from -1"),
+        (lambda d: {"actions": np.full(len(d), 99)}, "another environment"),
+        (lambda d: {"observations": d.observations - 10_000}, "observations of demonstration 0"),
+        (lambda d: {"observations": d.observations * 1.0}, "one whole number"),
+        (lambda d: {"observations": np.stack([d.observations] * 2, 1)}, "one whole number"),
+    ],
+)
+@pytest.mark.parametrize("learn", [learn_q, learn_align_rudder, learn_dqfd, learn_sqil, learn_gail])
+def test_demonstrations_of_something_else_are_refused(rooms, learn, change, expected):
+    env, demos = rooms
+    with pytest.raises(ValueError, match=expected):
+        learn(env.mdp, [wrong(demos[0], **change(demos[0]))])
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"learning_rate": -1}, "learning_rate=-1"),
+        ({"learning_rate": float("nan")}, "learning_rate=nan"),
+        ({"trace": 2}, "trace=2"),
+        ({"initial_scale": float("nan")}, "initial_scale=nan"),
+        ({"seed": -1}, "seed=-1"),
+        ({"seed": 2**64}, "seed="),
+    ],
+)
+@pytest.mark.parametrize("learn", [learn_q, learn_align_rudder])
+def test_numbers_out_of_range_are_named(rooms, learn, options, expected):
+    env, demos = rooms
+    with pytest.raises(ValueError, match=expected):
+        learn(env.mdp, demos, **options)
+
+
+@pytest.mark.parametrize("name", ["evaluate_every", "evaluation_episodes", "target"])
+def test_a_protocol_needs_sensible_numbers(name):
+    with pytest.raises(ValueError, match=name):
+        Protocol(**{name: -1})
+    with pytest.raises(ValueError, match=name):
+        Protocol(**{name: float("nan")})
+
+
 def test_bad_arguments(rooms):
     env, demos = rooms
+    with pytest.raises(ValueError, match="give a list"):
+        learn_q(env.mdp, demos[0])
+    with pytest.raises(ValueError, match="not fitted"):
+        learn_align_rudder(env.mdp, demos, model=ar.AlignRudder())
     with pytest.raises(ValueError, match="method='sarsa'"):
         learn_align_rudder(env.mdp, demos, method="sarsa")
     other = ar.AlignRudder(ar.SymbolEvents("action"), strategies=1).fit(demos)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
 import align_rudder as ar
+from align_rudder.envs import KeyChestEnv
 from align_rudder.rudder import LstmRudder, StepInputs
 from align_rudder.rudder.inputs import UNSEEN
 from align_rudder.rudder.weights import Weights, predictions_numpy
@@ -638,3 +639,19 @@ def test_without_jax_fitting_names_the_extra_and_a_saved_model_works(lake_model,
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'align-rudder[jax]'" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["embedding", "bias", "recurrent", "head"])
+def test_a_file_whose_arrays_do_not_go_together_is_refused(tmp_path, name):
+    env = KeyChestEnv()
+    demos = env.demonstrations(3), env.demonstrations(3, seed=1, exploration=1.0)
+    path = tmp_path / "model.npz"
+    LstmRudder(updates=2, hidden=4).fit(*demos).save(path)
+    whole = dict(np.load(path))
+    key = f"weights/{name}"
+    np.savez(path, **{**whole, key: whole[key][:-1]})
+    with pytest.raises(ValueError, match="is damaged: weights/"):
+        LstmRudder.load(path)
+    np.savez(path, **{**whole, key: whole[key] * np.float32(np.nan)})
+    with pytest.raises(ValueError, match="no finite float32"):
+        LstmRudder.load(path)

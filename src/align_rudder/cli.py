@@ -240,7 +240,10 @@ def main(args: list[str] | None = None) -> int:
             print(f"error: {error}", file=sys.stderr)
             return 2
         except KeyboardInterrupt:
-            print("interrupted; files are written whole or not at all", file=sys.stderr)
+            print(
+                "interrupted; what is finished is kept, the same command goes on from there",
+                file=sys.stderr,
+            )
             return 130
     return 0
 

@@ -34,8 +34,10 @@ class Reproduce:
     trials: int | None = None
     """Trials of each setting; as in the paper if left out."""
     methods: tuple[str, ...] = ()
-    """Methods to run (align-rudder, bc-q, control, sqil, dqfd, rudder, gail, and variants of
-    Align-RUDDER: kappa, direct, method-c, subtasks, settled); all of the study if left out."""
+    """Methods to run: align-rudder, bc-q, control, dqfd, rudder (needs the extra jax), sqil,
+    sqil-absorbing, gail, gail-absorbing; variants of Align-RUDDER: kappa, direct, method-c,
+    subtasks, settled; of key-chest: alignment, alignment-all, alignment-states, lstm. All of the
+    study if left out."""
     demos: tuple[int, ...] = ()
     """Numbers of demonstrations; those of the study if left out."""
     max_episodes: int = 20_000
@@ -82,7 +84,10 @@ class Reproduce:
                     name, parameters, self.out, methods=self.methods, protocol=protocol, **common
                 )
             data[name] = report.data
-            print(f"{report.text()}\n\nfiles: {self.out}/{name}\n", flush=True)
+            where = f"files: {self.out}/{name}"
+            if report.partial:
+                where = f"{where}, which show all trials that are stored, not only these"
+            print(f"{report.text()}\n\n{where}\n", flush=True)
         write_json(self.json, data)
         print(f"{time.monotonic() - began:,.0f} s", file=sys.stderr)
 

@@ -126,7 +126,7 @@ def detect(name: str, demos: int, seed: int, tests: int = TESTS) -> Detection:
         found, keys = found + int(flags[at].sum()), keys + len(at)
         false += int(flags.sum() - flags[at].sum())
         others += len(flags) - len(at)
-    return Detection(name, demos, seed, tests, found / keys, false / others)
+    return Detection(name, demos, seed, tests, round(found / keys, 6), round(false / others, 6))
 
 
 def _means(found: Sequence[Detection], name: str, demos: int) -> tuple[float, float]:

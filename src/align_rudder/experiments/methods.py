@@ -18,7 +18,15 @@ from align_rudder.tabular.protocol import Result
 from align_rudder.tabular.rudder import learn_rudder
 from align_rudder.tabular.sqil import learn_sqil
 
-__all__ = ["METHODS", "VARIANTS", "Method", "all_methods", "check_methods", "chosen_parameters"]
+__all__ = [
+    "METHODS",
+    "VARIANTS",
+    "Method",
+    "all_methods",
+    "check_methods",
+    "chosen_parameters",
+    "read_parameters",
+]
 
 GRID_SIZE = 24
 
@@ -156,27 +164,32 @@ def check_methods(names: Sequence[str]) -> None:
             )
 
 
+def read_parameters(path: Any) -> dict[str, dict[str, Any]]:
+    """Return the hyper-parameters of the methods that a file holds."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["parameters"]
+        if not all(isinstance(values, dict) for values in found.values()):
+            raise ValueError("an entry is no dict")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{path} does not hold hyper-parameters (of methods by name, under 'parameters'): "
+            f"{error!r}; `align-rudder tune` writes such a file"
+        ) from None
+    return found
+
+
 def chosen_parameters(path: str | os.PathLike[str] | None = None) -> dict[str, dict[str, Any]]:
     """Return the hyper-parameters of every method, as `align-rudder tune` chose them.
 
     Args:
-        path: A file that `align-rudder tune` wrote; None for the one in the package.
+        path: A file that `align-rudder tune` wrote; None for the one in the package. A method that
+            it does not hold has the package's.
     """
-    source = files("align_rudder.experiments") / "hyperparameters.json"
+    found = read_parameters(files("align_rudder.experiments") / "hyperparameters.json")
     if path is not None:
-        source = Path(path)
-        if not source.is_file():
+        if not Path(path).is_file():
             raise ValueError(f"{path} is not there; `align-rudder tune` writes such a file")
-    try:
-        found = json.loads(source.read_text(encoding="utf-8"))["parameters"]
-        missing = [name for name in METHODS if not isinstance(found[name], dict)]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            f"{path} does not hold hyper-parameters for {', '.join(METHODS)} (by name, under "
-            f"'parameters'): {error!r}; `align-rudder tune` writes such a file"
-        ) from None
-    if missing:
-        raise ValueError(f"{path} has no hyper-parameters for {', '.join(missing)}")
+        found = {**found, **read_parameters(Path(path))}
     return {
         name: {**found.get(name, found["align-rudder"]), **method.fixed}
         for name, method in all_methods().items()

@@ -6,6 +6,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ def missing(
     todo: Sequence[tuple[Setting, int]], parameters: Parameters, folder: Path
 ) -> list[Batch]:
     """Return the batches of networks that these trials need and that are not in the folder."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; a folder for networks is needed there. Move it away")
     out: dict[Path, Batch] = {}
     for setting, seed in todo:
         if all_methods()[setting.method].network is None:
@@ -49,7 +52,18 @@ def missing(
         if not _path(folder, setting, seed, chosen).exists():
             first = seed - seed % BATCH
             out[_path(folder, setting, first, chosen)] = (setting, first, chosen)
+    if out:
+        require_jax()
     return list(out.values())
+
+
+def require_jax() -> None:
+    """Say before any work is done that networks cannot be trained."""
+    if any(find_spec(name) is None for name in ("jax", "equinox", "optax")):
+        raise ImportError(
+            "RUDDER's networks need JAX, Equinox and Optax: pip install 'align-rudder[jax]', or "
+            "leave RUDDER out by naming the other methods (--methods align-rudder bc-q control …)"
+        )
 
 
 def jobs(batches: Sequence[Batch]) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]]:
@@ -94,5 +108,8 @@ def load(
     """Return the network of a trial, None for a method that has none."""
     if all_methods()[setting.method].network is None:
         return None
-    chosen = _network_parameters(setting, parameters)
-    return LstmRudder.load(_path(folder, setting, seed, chosen))
+    path = _path(folder, setting, seed, _network_parameters(setting, parameters))
+    try:
+        return LstmRudder.load(path)
+    except ValueError as error:
+        raise ValueError(f"{error}. Delete the file, and the network is trained again") from error

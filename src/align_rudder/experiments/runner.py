@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import queue as queues
+import socket
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,6 +47,7 @@ class Workers:
             raise ValueError("jobs=0: give the number of trials at once, or -1 for all cores")
         if self.address is not None and self.backend != "ray":
             raise ValueError(f"address={self.address!r} is that of a Ray cluster; add backend ray")
+        _check_address(self.address)
 
     def results(self, jobs: Iterable[Job], total: int) -> Iterator[Any]:
         """Yield what the jobs return, in the order in which they finish."""
@@ -108,6 +111,18 @@ def _ray_results(
     thread.join()
 
 
+def _check_address(address: str | None) -> None:
+    """Ask whether anyone answers at host:port; Ray itself would wait for a quarter of an hour."""
+    host, _, port = (address or "").rpartition(":")
+    if host and "/" not in host and port.isdigit():
+        try:
+            socket.create_connection((host, int(port)), timeout=10).close()
+        except OSError as error:
+            raise ValueError(
+                f"no Ray cluster answers at {address!r} ({error}); start one: `ray start --head`"
+            ) from error
+
+
 def _put(results: Any, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     results.put(call(*arguments))
 
@@ -136,9 +151,11 @@ def run_settings(
     if not todo:
         store.sort()
         return
-    warm_up({setting.method for setting, _ in todo}, progress)
     folder = store.folder / "networks"
     batches = networks.missing(todo, parameters, folder)
+    if not progress:
+        print(f"{len(todo)} trials to run in {store.folder}", file=sys.stderr, flush=True)
+    warm_up({setting.method for setting, _ in todo}, progress)
     bar = tqdm(
         workers.results(networks.jobs(batches), len(batches)),
         "networks",
@@ -154,10 +171,12 @@ def run_settings(
             yield run_trial, (setting, seed, parameters(setting), protocol, network)
 
     with tqdm(total=len(todo), desc="trials", disable=not progress) as bar:
-        for record in workers.results(jobs(), len(todo)):
+        for done, record in enumerate(workers.results(jobs(), len(todo)), 1):
             store.add(record)
             bar.set_postfix_str(f"{record.setting.method}, {record.setting.demos} demonstrations")
             bar.update()
+            if not progress and done % max(len(todo) // 10, 1) == 0:
+                print(f"{done} of {len(todo)} trials", file=sys.stderr, flush=True)
     store.sort()
 
 

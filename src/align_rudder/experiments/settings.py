@@ -87,15 +87,19 @@ def settings_of(
         "stochastic": ("align-rudder", "bc-q", "control", "dqfd", "rudder", "sqil-absorbing"),
         "variants": ("align-rudder", *VARIANTS),
     }
-    methods = tuple(methods) if methods else of_study.get(study, tuple(METHODS))
+    methods = tuple(dict.fromkeys(methods)) if methods else of_study.get(study, tuple(METHODS))
     check_methods(methods)
-    demos = tuple(demos) if demos else {"scaling": (10,)}.get(study, DEMOS)
+    demos = tuple(dict.fromkeys(demos)) if demos else {"scaling": (10,)}.get(study, DEMOS)
     for n in demos:
         if not 2 <= n <= POOL:
             raise ValueError(
                 f"{n} demonstrations were asked for; every trial has a pool of {POOL}, and an "
                 f"alignment needs 2, so give numbers from 2 to {POOL}"
             )
+    if study == "scaling" and len(set(demos)) > 1:
+        raise ValueError(f"the scaling study is of one number of demonstrations, not {demos}")
+    if study == "clusters" and methods != ("align-rudder",):
+        raise ValueError("the study of clusters is of align-rudder alone; leave out --methods")
     worlds = {
         "four-rooms": [(4, 0.01, 15)],
         "eight-rooms": [(8, 0.01, 15)],

@@ -156,7 +156,9 @@ class Store(Generic[R]):
                     f"{path} is damaged; put it back, or give another folder (--out)"
                 ) from None
             wanted = json.loads(json.dumps(self.config))
-            if found != wanted:
+            if found != wanted and not _whole_lines(self.path):
+                write_json(path, self.config)  # nothing was finished under the other one
+            elif found != wanted:
                 raise ValueError(
                     f"{self.folder} holds trials of another configuration: "
                     f"{_difference(found, wanted)}. Give another folder (--out)"

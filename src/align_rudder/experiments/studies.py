@@ -23,6 +23,7 @@ from align_rudder.experiments.figures import (
     scaling_figure,
 )
 from align_rudder.experiments.methods import all_methods
+from align_rudder.experiments.networks import require_jax
 from align_rudder.experiments.runner import Workers, run_settings
 from align_rudder.experiments.settings import TRIALS, environment, settings_of
 from align_rudder.experiments.statistics import Summary, summarise
@@ -53,12 +54,15 @@ class Report:
         tables: Tables.
         figures: Figures by the name of their file.
         data: The numbers behind the tables.
+        partial: Whether more trials are stored than were asked for; then the tables and figures in
+            the folder, which show all of them, are left as they are.
     """
 
     study: str
     tables: list[Table]
     figures: dict[str, Figure]
     data: list[dict[str, Any]] = field(default_factory=list)
+    partial: bool = False
 
     def text(self) -> str:
         """Return the tables for a terminal."""
@@ -130,7 +134,9 @@ def run_study(
         chosen = set(settings)
         shown = [r for r in records if r.setting in chosen and r.seed < trials]
         report = _report(study, found, shown, protocol)
-        report.write(store.folder)
+        report.partial = len(shown) < len(records)
+        if not report.partial:
+            report.write(store.folder)
     return report
 
 
@@ -139,7 +145,10 @@ def _note_time(folder: Path, trials: int, seconds: float, workers: Workers) -> N
     if not trials:
         return
     path = folder / "time.json"
-    calls = json.loads(path.read_text()) if path.exists() else []
+    try:
+        calls = list(json.loads(path.read_text())) if path.exists() else []
+    except ValueError:
+        calls = []  # of no other use
     calls.append(
         {
             "trials": trials,
@@ -235,7 +244,9 @@ def run_key_chest(
             raise ValueError(
                 f"model {name!r} is not known; use some of {', '.join(key_chest.MODELS)}"
             )
-    demos = tuple(demos) if demos else key_chest.DEMOS
+    demos = tuple(dict.fromkeys(demos)) if demos else key_chest.DEMOS
+    if trials < 1:
+        raise ValueError(f"{trials} trials were asked for; at least 1 is needed")
     if min(demos) < 2:
         raise ValueError(f"{min(demos)} training episodes; an alignment needs at least 2")
     keys = [(m, n, seed, tests) for m in models for n in demos for seed in range(trials)]
@@ -244,6 +255,8 @@ def run_key_chest(
         Path(out) / "key-chest", {"format": FORMAT, "study": "key-chest"}, key_chest.Detection
     ) as store:
         todo = [key for key in keys if key not in store.trials]
+        if any(key[0] == "lstm" for key in todo):
+            require_jax()
         jobs = [(key_chest.detect, key) for key in todo]
         results = workers.results(jobs, len(jobs)) if jobs else ()
         for record in tqdm(results, "trials", len(jobs), disable=not progress or not jobs):
@@ -253,6 +266,9 @@ def run_key_chest(
         found = [store.trials[key] for key in keys]
         table = key_chest.detection_table(found)
         figure = key_chest.detection_figure(found)
-        report = Report("key-chest", [table], {"detection": figure}, [d._asdict() for d in found])
-        report.write(store.folder)
+        data = [d._asdict() for d in found]
+        report = Report("key-chest", [table], {"detection": figure}, data)
+        report.partial = len(found) < len(store.trials)
+        if not report.partial:
+            report.write(store.folder)
     return report

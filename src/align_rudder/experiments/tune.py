@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from align_rudder._files import write_json
-from align_rudder.experiments.methods import METHODS, check_methods
+from align_rudder.experiments.methods import METHODS, check_methods, read_parameters
 from align_rudder.experiments.runner import Workers, run_settings
 from align_rudder.experiments.settings import Setting
 from align_rudder.experiments.statistics import Summary, summarise
@@ -52,6 +52,8 @@ def tune(
         The chosen hyper-parameters of each method, and a table for each.
     """
     check_methods(methods)
+    if trials < 1:
+        raise ValueError(f"{trials} trials were asked for; at least 1 is needed")
     for name in methods:
         if name not in METHODS:
             raise ValueError(f"{name} is a variant of Align-RUDDER and takes its hyper-parameters")
@@ -78,7 +80,9 @@ def tune(
         chosen[name] = METHODS[name].configurations()[best]
         tables.append(table)
     how = f"{trials} trials from seed {FIRST_SEED}, both tasks, {_DEMOS} demonstrations"
-    write_json(Path(folder) / "hyperparameters.json", {"how": how, "parameters": chosen})
+    path = Path(folder) / "hyperparameters.json"
+    others = read_parameters(path) if path.exists() else {}
+    write_json(path, {"how": how, "parameters": {**others, **chosen}})
     return chosen, tables
 
 

@@ -298,8 +298,11 @@ class LstmRudder(BaseEstimator):
             model.losses_ = arrays["losses"]
             model.offset_, model.scale_ = float(header["offset"]), float(header["scale"])
             model.n_episodes_ = int(header["n_episodes"])
+            _check_weights(model.weights_, model.inputs_, path)
         except KeyError as error:
             raise ValueError(f"{path} is damaged: it has no {error}") from error
+        if not np.isfinite([model.offset_, model.scale_]).all():
+            raise ValueError(f"{path} is damaged: its returns are {model.offset_}, {model.scale_}")
         return model
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -307,6 +310,27 @@ class LstmRudder(BaseEstimator):
         if not hasattr(self, "weights_"):
             return text
         return f"{text} fitted to {self.n_episodes_} episodes"
+
+
+def _check_weights(weights: Weights, inputs: StepInputs, path: str | os.PathLike[str]) -> None:
+    """Say which array of a file does not go with the others: compiled code trusts their shapes."""
+    hidden = weights.bias.shape[0] // 2 if weights.bias.ndim == 1 else 0
+    n_numbers = weights.numeric.shape[0] if weights.numeric.ndim == 2 else -1
+    needed = {
+        "embedding": (inputs.n_rows, 2 * hidden),
+        "numeric": (n_numbers, 2 * hidden),
+        "bias": (2 * hidden,),
+        "recurrent": (hidden, hidden),
+        "head": (hidden + 1,),
+    }
+    for name, shape in needed.items():
+        array = getattr(weights, name)
+        if array.shape != shape or hidden < 1:
+            raise ValueError(
+                f"{path} is damaged: weights/{name} has shape {array.shape}, needed is {shape}"
+            )
+        if array.dtype != np.float32 or not np.isfinite(array).all():
+            raise ValueError(f"{path} is damaged: weights/{name} holds no finite float32 numbers")
 
 
 def _training() -> Any:

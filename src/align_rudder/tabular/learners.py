@@ -14,11 +14,18 @@ from align_rudder.model import AlignRudder
 from align_rudder.redistribution import advance
 from align_rudder.tabular.kernels import act, greedy, take_step, uniform
 from align_rudder.tabular.mdp import TabularMDP
-from align_rudder.tabular.protocol import Protocol, Result, Trial, behavioural_cloning
+from align_rudder.tabular.protocol import (
+    Protocol,
+    Result,
+    Trial,
+    behavioural_cloning,
+    check_numbers,
+)
 
 __all__ = ["learn_align_rudder", "learn_q"]
 
 _Q, _TRACE, _WINDOW = 0, 1, 2
+_LARGE = 1e9
 
 
 @njit(cache=True, nogil=True)
@@ -172,6 +179,12 @@ def learn_q(
         protocol: How the trial is run and judged.
     """
     trial = Trial(mdp, demonstrations, protocol, seed)
+    check_numbers(
+        learning_rate=(learning_rate, 0, 1),
+        trace=(trace, 0, 1),
+        initial_scale=(initial_scale, -_LARGE, _LARGE),
+        initial_mean=(initial_mean, -_LARGE, _LARGE),
+    )
     q = behavioural_cloning(mdp, demonstrations, seed, initial_scale, initial_mean)
     rule: Any = (_TRACE if trace > 0 else _Q, float(learning_rate), float(trace), 1)
     epsilon = trial.protocol.epsilon
@@ -218,7 +231,9 @@ def learn_align_rudder(
         initial_scale: Value of a demonstrated action.
         initial_mean: Mean value of the actions where no demonstration was.
         max_events: Most events, where the model is fitted here.
-        model: A model fitted with `StateEvents`; None to fit one to the demonstrations.
+        model: A model fitted with `StateEvents`; None to fit one to the demonstrations. Where
+            their returns are negative, give one with a baseline:
+            `AlignRudder(StateEvents(), baseline=…).fit(demonstrations)`.
         protocol: How the trial is run and judged.
     """
     methods = {"trace": _TRACE, "kappa": _WINDOW, "direct": _WINDOW, "q-learning": _Q}
@@ -230,6 +245,13 @@ def learn_align_rudder(
             "reach over the end of a sub-task"
         )
     trial = Trial(mdp, demonstrations, protocol, seed)
+    check_numbers(
+        learning_rate=(learning_rate, 0, 1),
+        trace=(trace, 0, 1),
+        window=(window, 1, _LARGE),
+        initial_scale=(initial_scale, -_LARGE, _LARGE),
+        initial_mean=(initial_mean, -_LARGE, _LARGE),
+    )
     if model is None:
         model = AlignRudder(StateEvents(max_events=max_events), strategies=1).fit(demonstrations)
     profile, n_tables = _profile(model, mdp.n_states, settle, subtasks)
@@ -267,11 +289,17 @@ def learn_align_rudder(
 
 def _profile(model: AlignRudder, n_states: int, settle: bool, subtasks: bool) -> tuple[Any, int]:
     """Return what the kernels need of a model, and how many tables its sub-tasks have."""
-    events = model.events_
+    events = getattr(model, "events_", None)
     if not isinstance(events, StateEvents) or events.states_.shape[1] != 1:
+        what = "is not fitted" if events is None else f"has {type(events).__name__}"
         raise ValueError(
             "a tabular learner needs a model fitted with StateEvents on single whole numbers, this "
-            f"one has {type(events).__name__}"
+            f"one {what}"
+        )
+    if events.states_.min() < 0 or events.states_.max() >= n_states:
+        raise ValueError(
+            f"the model knows states up to {events.states_.max()}, this table has {n_states}; it "
+            "was fitted to another environment"
         )
     event_of = np.full(n_states, -1, np.int64)
     event_of[events.states_[:, 0]] = events.labels_

@@ -45,6 +45,18 @@ class TabularMDP:
             raise ValueError(
                 "the probabilities of the outcomes of a state and action must sum to 1"
             )
+        if self.next_states.ndim != 3 or 0 in shape:
+            raise ValueError(
+                f"next_states has shape {shape}; needed is (states, actions, outcomes)"
+            )
+        if self.next_states.dtype.kind not in "iu":
+            raise ValueError(f"next_states has type {self.next_states.dtype}; needed are integers")
+        if self.horizon < 1:
+            raise ValueError(f"horizon={self.horizon} must be at least 1")
+        if not np.isfinite(self.rewards).all() or not np.isfinite(self.time_factor).all():
+            raise ValueError("rewards and time_factor must be finite; there is NaN or infinity")
+        if (self.probabilities < -1e-12).any() or (np.asarray(self.starts) < 0).any():
+            raise ValueError("a probability is negative")
         if self.next_states.min() < 0 or self.next_states.max() >= shape[0]:
             raise ValueError(f"next_states must be 0 to {shape[0] - 1}")
         if self.starts.shape != (shape[0],) or not np.isclose(self.starts.sum(), 1.0):
@@ -167,6 +179,8 @@ def optimal_policy(mdp: TabularMDP, gamma: float = 0.99, tolerance: float = 1e-1
     Returns:
         Actions (S,).
     """
+    if not 0 <= gamma < 1:
+        raise ValueError(f"gamma={gamma} must be at least 0 and below 1")
     values = np.zeros(mdp.n_states)
     probabilities = mdp.probabilities
     while True:

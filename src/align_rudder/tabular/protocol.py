@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isfinite
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -39,9 +41,12 @@ class Protocol:
         for name in ("epsilon", "evaluation_epsilon"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name}={getattr(self, name)} must be a probability, 0 to 1")
-        for name in ("evaluate_every", "evaluation_episodes"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
+        for name in ("evaluate_every", "evaluation_episodes", "max_episodes"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name}={value} must be a whole number of at least 1")
+        if not (isfinite(self.target) and self.target > 0):
+            raise ValueError(f"target={self.target} must be a share above 0")
         if self.max_episodes < self.evaluate_every:
             raise ValueError(
                 f"max_episodes={self.max_episodes} ends a trial before its first evaluation, after "
@@ -85,10 +90,16 @@ class Trial:
         protocol: Protocol | None,
         seed: int,
     ) -> None:
+        if isinstance(demonstrations, Episode):
+            raise ValueError("one Episode was given; give a list of demonstrations")
         if not demonstrations:
             raise ValueError("no demonstrations were given; they set the return to reach")
+        if not isinstance(seed, Integral) or not 0 <= seed < 2**63:
+            raise ValueError(f"seed={seed} must be a whole number from 0 to 2^63 − 1")
         self.mdp, self.demonstrations, self.seed = mdp, list(demonstrations), int(seed)
         self.protocol = protocol or Protocol()
+        for i, episode in enumerate(self.demonstrations):
+            _check_tabular(episode, mdp, i)
         self.tables: Any = (
             mdp.next_states,
             mdp.cumulative,
@@ -98,7 +109,15 @@ class Trial:
         )
         self.starts = np.flatnonzero(mdp.starts)
         self.rng = seeded(self.seed)
-        self.target = self.protocol.target * float(np.mean([e.ret for e in demonstrations]))
+        mean = float(np.mean([e.ret for e in demonstrations]))
+        if mean == 0:
+            raise ValueError(
+                "the mean return of the demonstrations is 0, and so is any share of it; give "
+                "demonstrations that earned something"
+            )
+        # Below zero, falling short by a fifth is a return that is a fifth more negative.
+        share = self.protocol.target
+        self.target = (share if mean > 0 else 2 - share) * mean
 
     def transitions(self) -> list[tuple[np.ndarray, ...]]:
         """Return (states, actions, rewards, next states, ends) of each demonstration.
@@ -108,12 +127,6 @@ class Trial:
         out = []
         for episode in self.demonstrations:
             states = np.asarray(episode.observations).astype(np.int64)
-            if states.ndim != 1 or states.min() < 0 or states.max() >= self.mdp.n_states:
-                raise ValueError(
-                    f"the observations of a demonstration have shape {states.shape} and reach from "
-                    f"{states.min()} to {states.max()}; tabular learners need one state each, 0 to "
-                    f"{self.mdp.n_states - 1}"
-                )
             ends = np.zeros(len(states) - 1, bool)
             ends[-1] = True
             actions = np.asarray(episode.actions).astype(np.int64)
@@ -153,6 +166,32 @@ class Trial:
             solved = mean >= self.target
         episodes = len(curve) * p.evaluate_every if solved else p.max_episodes
         return Result(episodes, solved, np.array(curve), steps, q)
+
+
+def _check_tabular(episode: Episode, mdp: TabularMDP, i: int) -> None:
+    """Say what of a demonstration is not a walk through the table."""
+    for name, values, n in (
+        ("observations", episode.observations, mdp.n_states),
+        ("actions", episode.actions, mdp.n_actions),
+    ):
+        found = np.asarray(values)
+        if found.ndim != 1 or found.dtype.kind not in "iu":
+            raise ValueError(
+                f"the {name} of demonstration {i} have shape {found.shape} and type {found.dtype}; "
+                "tabular learners need one whole number for each step"
+            )
+        if found.min() < 0 or found.max() >= n:
+            raise ValueError(
+                f"the {name} of demonstration {i} reach from {found.min()} to {found.max()}; this "
+                f"table has 0 to {n - 1}. Are they from another environment?"
+            )
+
+
+def check_numbers(**values: tuple[float, float, float]) -> None:
+    """Say which argument, given as (value, lowest, highest), is not a number in its range."""
+    for name, (value, low, high) in values.items():
+        if not isinstance(value, Real) or not low <= float(value) <= high:
+            raise ValueError(f"{name}={value} must be a number from {low:g} to {high:g}")
 
 
 def behavioural_cloning(

@@ -13,7 +13,13 @@ from align_rudder.rudder import LstmRudder
 from align_rudder.rudder.weights import advance
 from align_rudder.tabular.kernels import act, greedy, take_step, uniform
 from align_rudder.tabular.mdp import TabularMDP, rollout
-from align_rudder.tabular.protocol import Protocol, Result, Trial, behavioural_cloning
+from align_rudder.tabular.protocol import (
+    Protocol,
+    Result,
+    Trial,
+    behavioural_cloning,
+    check_numbers,
+)
 
 __all__ = ["learn_rudder", "random_episodes_of"]
 
@@ -112,6 +118,14 @@ def learn_rudder(
         protocol: How the trial is run and judged.
     """
     trial = Trial(mdp, demonstrations, protocol, seed)
+    check_numbers(
+        learning_rate=(learning_rate, 0, 1),
+        trace=(trace, 0, 1),
+        initial_scale=(initial_scale, -1e9, 1e9),
+        initial_mean=(initial_mean, -1e9, 1e9),
+    )
+    if model is not None and not hasattr(model, "weights_"):
+        raise ValueError("the model is not a fitted LstmRudder; fit it first, or leave it out")
     if model is None:
         model = LstmRudder(seed=seed, max_steps=mdp.horizon)
         model.fit(demonstrations, random_episodes_of(mdp, random_episodes, seed))
