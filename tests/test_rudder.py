@@ -644,9 +644,9 @@ def test_without_jax_fitting_names_the_extra_and_a_saved_model_works(lake_model,
 @pytest.mark.parametrize("name", ["embedding", "bias", "recurrent", "head"])
 def test_a_file_whose_arrays_do_not_go_together_is_refused(tmp_path, name):
     env = KeyChestEnv()
-    demos = env.demonstrations(3), env.demonstrations(3, seed=1, exploration=1.0)
+    failed = ar.Episode(env.demonstrations(1)[0].observations, [0] * 32, [0.0] * 32)
     path = tmp_path / "model.npz"
-    LstmRudder(updates=2, hidden=4).fit(*demos).save(path)
+    LstmRudder(updates=2, hidden=4).fit(env.demonstrations(3), [failed]).save(path)
     whole = dict(np.load(path))
     key = f"weights/{name}"
     np.savez(path, **{**whole, key: whole[key][:-1]})
