@@ -44,6 +44,7 @@ class Demo:
         learning = path.with_name(f"{path.stem}-learning{path.suffix}")
         path.parent.mkdir(parents=True, exist_ok=True)
         check_outputs(self.output, str(learning), self.json)
+        print("aligning; a first run compiles for some seconds …", file=sys.stderr, flush=True)
         model = AlignRudder().fit(crafting_demonstrations(10, self.seed))
         text = [
             "Ten players craft a stone pickaxe; only the pickaxe is paid, at the very end.\n",
@@ -85,7 +86,7 @@ def _learn() -> tuple[str, Figure, list[dict[str, object]]]:
     protocol, parameters = Protocol(), chosen_parameters()
     settings = settings_of("four-rooms", _METHODS, (2,))
     print("A robot learns FourRooms from two demonstrations, paid only at the target.", flush=True)
-    warm_up(_METHODS)
+    warm_up(_METHODS, sys.stderr.isatty())
     jobs = [(setting, seed) for setting in settings for seed in range(_TRIALS)]
     records = [
         run_trial(setting, seed, parameters[setting.method], protocol)

@@ -44,16 +44,16 @@ class PPO:
     epochs: int = 4
     minibatches: int = 8
     learning_rate: float = 3e-4
-    gamma: float = 0.99
+    gamma: float = 0.995
     trace: float = 0.95
     clip: float = 0.2
-    entropy: float = 0.01
+    entropy: float = 0.005
     value_weight: float = 0.5
     max_norm: float = 0.5
     reward_scale: float = 10.0
-    fresh: float = 0.5
-    burn_in: int = 0
-    cloning: float = 0.0
+    fresh: float = 0.2
+    burn_in: int = 5
+    cloning: float = 0.1
 
 
 class Examples(NamedTuple):
