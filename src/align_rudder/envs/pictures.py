@@ -43,17 +43,11 @@ def rooms_picture(world: RoomsMap, state: int) -> np.ndarray:
     _fill(picture, world.arrival, ARRIVAL)
     if entry is not None:
         _fill(picture, world.entries[entry], PORTAL)
-    for r in range(rows):
-        for c in range(columns):
-            for r2, c2 in ((r + 1, c), (r, c + 1)):
-                if r2 >= rows or c2 >= columns:
-                    continue
-                apart = world.room_of((r, c)) != world.room_of((r2, c2))
-                if apart and frozenset({(r, c), (r2, c2)}) not in world.doors:
-                    if r2 > r:
-                        picture[r2 * CELL - 1 : r2 * CELL + 2, c * CELL : (c + 1) * CELL] = WALL
-                    else:
-                        picture[r * CELL : (r + 1) * CELL, c2 * CELL - 1 : c2 * CELL + 2] = WALL
+    for (r, c), (r2, c2) in world.walls():
+        if r2 > r:
+            picture[r2 * CELL - 1 : r2 * CELL + 2, c * CELL : (c + 1) * CELL] = WALL
+        else:
+            picture[r * CELL : (r + 1) * CELL, c2 * CELL - 1 : c2 * CELL + 2] = WALL
     picture[:2], picture[-2:], picture[:, :2], picture[:, -2:] = WALL, WALL, WALL, WALL
     _disc(picture, cell, AGENT)
     return picture

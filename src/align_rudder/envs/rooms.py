@@ -66,6 +66,18 @@ class RoomsMap:
         column = cell[1] // SIDE
         return column if cell[0] < SIDE else 2 * columns - 1 - column
 
+    def walls(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """Return the pairs of neighbouring cells between which a wall stands."""
+        out = []
+        for r in range(self.shape[0]):
+            for c in range(self.shape[1]):
+                for other in ((r + 1, c), (r, c + 1)):
+                    if other[0] < self.shape[0] and other[1] < self.shape[1]:
+                        apart = self.room_of((r, c)) != self.room_of(other)
+                        if apart and frozenset({(r, c), other}) not in self.doors:
+                            out.append(((r, c), other))
+        return out
+
     def state(self, cell: tuple[int, int], entry: int) -> int:
         """Return the state of a cell, in room 1 while that entry is open."""
         room = self.room_of(cell)

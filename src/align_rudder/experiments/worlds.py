@@ -22,19 +22,12 @@ _START, _TARGET, _ENTRY, _ARRIVAL = "#D55E00", "#009E73", "#F0E442", "#56B4E9"
 
 def _walls(ax: Axes, env: RoomsEnv) -> None:
     """Draw walls and doors of the rooms, with cells as unit squares."""
-    world = env.map
-    rows, columns = world.shape
-    for r in range(rows):
-        for c in range(columns):
-            for r2, c2 in ((r + 1, c), (r, c + 1)):
-                if r2 >= rows or c2 >= columns:
-                    continue
-                apart = world.room_of((r, c)) != world.room_of((r2, c2))
-                if apart and frozenset({(r, c), (r2, c2)}) not in world.doors:
-                    if r2 > r:
-                        ax.plot([c - 0.5, c + 0.5], [r + 0.5, r + 0.5], color="black", lw=1.5)
-                    else:
-                        ax.plot([c + 0.5, c + 0.5], [r - 0.5, r + 0.5], color="black", lw=1.5)
+    rows, columns = env.map.shape
+    for (r, c), (r2, _) in env.map.walls():
+        if r2 > r:
+            ax.plot([c - 0.5, c + 0.5], [r + 0.5, r + 0.5], color="black", lw=1.5)
+        else:
+            ax.plot([c + 0.5, c + 0.5], [r - 0.5, r + 0.5], color="black", lw=1.5)
     ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5), xticks=[], yticks=[])
     ax.set_aspect("equal")
     for side in ax.spines.values():
