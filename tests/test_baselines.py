@@ -1,15 +1,15 @@
 """Baselines: the sum tree against brute force, each update by hand, and what each can learn."""
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
+from toys import TAXI, paid_at_the_end, toy
 
 import align_rudder as ar
 from align_rudder.envs import RoomsEnv
-from align_rudder.tabular import Protocol, TabularMDP, optimal_policy, rollout
+from align_rudder.tabular import Protocol, TabularMDP
 from align_rudder.tabular.dqfd import descend, learn_dqfd, targets
 from align_rudder.tabular.gail import (
     advantages,
@@ -24,34 +24,6 @@ from align_rudder.tabular.replay import find, new_tree, next_slot, put, store
 from align_rudder.tabular.sqil import learn_sqil, soft_backup, soft_value
 
 LEARNERS = [learn_dqfd, learn_sqil, learn_gail]
-TAXI = "Taxi-v4" if "Taxi-v4" in gym.registry else "Taxi-v3"
-
-
-def toy(name, n=5, **options):
-    """Return a toy-text environment as tables, with demonstrations that reach its end."""
-    mdp = TabularMDP.from_gymnasium(gym.make(name, **options), horizon=100)
-    policy, rng = optimal_policy(mdp), np.random.default_rng(0)
-    demos = []
-    while len(demos) < n:
-        episode = rollout(mdp, policy, rng, 0.05)
-        if episode.terminated:
-            demos.append(episode)
-    return mdp, demos
-
-
-def paid_at_the_end(mdp, demos):
-    """Return the same task with its return paid for reaching the end alone: 1, else 0."""
-    rewards = mdp.terminal.astype(float) * (mdp.rewards == mdp.rewards.max())
-    sparse = TabularMDP(
-        mdp.next_states,
-        mdp.cumulative,
-        rewards,
-        mdp.terminal,
-        mdp.starts,
-        mdp.horizon,
-        mdp.time_factor,
-    )
-    return sparse, [ar.Episode(e.observations, e.actions, np.eye(len(e))[-1]) for e in demos]
 
 
 def corridor(n, horizon=50):

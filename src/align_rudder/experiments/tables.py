@@ -1,9 +1,7 @@
-"""Tables of results, as text, Markdown and CSV."""
+"""Tables of results, as text and Markdown."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,12 +49,6 @@ class Table:
         rows = ["| " + " | ".join(row) + " |" for row in self.rows]
         notes = ["", *self.notes] if self.notes else []
         return "\n".join([f"**{self.title}**", "", head, rule, *rows, *notes])
-
-    def csv(self) -> str:
-        """Return the table as CSV."""
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([self.header, *self.rows])
-        return text.getvalue()
 
 
 def _by_method(found: Sequence[Summary]) -> dict[str, dict[int, Summary]]:
