@@ -64,13 +64,32 @@ def _shown(task: DiamondTask, state: DiamondState) -> dict[str, Any]:
             [world.player_health, world.player_food, world.player_drink, world.player_energy]
         ),
         "asleep": world.is_sleeping,
+        "dark": world.light_level < 0.5,
         "over": task.over(state),
         "solved": task.solved(state),
     }
 
 
+def _choose(shown: dict[str, np.ndarray], viewed: np.ndarray, t: int, i: int) -> int:
+    """Return the expert's action in the i-th world, given what it is shown at time t."""
+    return expert_action(
+        shown["seen"][i],
+        viewed,
+        t,
+        shown["mobs"][i] > 0,
+        shown["mobs"][i] == 3,
+        int(shown["place"][i, 0]),
+        int(shown["place"][i, 1]),
+        int(shown["facing"][i]),
+        shown["items"][i].astype(np.int64),
+        shown["needs"][i].astype(np.int64),
+        bool(shown["asleep"][i]),
+        bool(shown["dark"][i]),
+    )
+
+
 def play_expert(
-    task: DiamondTask, n: int, seed: int = 0, max_steps: int = 1000, progress: bool = True
+    task: DiamondTask, n: int, seed: int = 0, max_steps: int = 2500, progress: bool = True
 ) -> list[Demonstration]:
     """Return the expert's runs in n new worlds.
 
@@ -85,38 +104,32 @@ def play_expert(
     state = jax.jit(lambda k: jax.lax.map(task.new_world, k, batch_size=32))(keys[1:])
     step = jax.jit(jax.vmap(task.step))
     show = jax.jit(jax.vmap(lambda s: _shown(task, s)))
-    states, actions = [_plain(state)], []
     lengths, solved = np.full(n, max_steps), np.zeros(n, bool)
     going = np.ones(n, bool)
+    viewed = np.zeros((n, task.map_size, task.map_size), np.int64)
+    states, actions = [], []
     key = keys[0]
-    for t in tqdm(range(max_steps), "expert", disable=not progress):
+    for t in tqdm(range(max_steps + 1), "expert", disable=not progress):
         shown = {name: np.asarray(value) for name, value in show(state).items()}
+        rows = np.flatnonzero(going)  # only these are kept: a state takes 25 kB
+        states.append((rows, jax.tree.map(lambda x, rows=rows: np.asarray(x)[rows], state)))
         newly = going & shown["over"]
         lengths[newly], solved[newly] = t, shown["solved"][newly]
         going &= ~shown["over"]
-        if not going.any():
+        if not going.any() or t == max_steps:
             break
         chosen = np.zeros(n, np.int32)
         for i in np.flatnonzero(going):
-            chosen[i] = expert_action(
-                shown["seen"][i],
-                shown["mobs"][i] > 0,
-                shown["mobs"][i] == 3,
-                int(shown["place"][i, 0]),
-                int(shown["place"][i, 1]),
-                int(shown["facing"][i]),
-                shown["items"][i].astype(np.int64),
-                shown["needs"][i].astype(np.int64),
-                bool(shown["asleep"][i]),
-            )
+            chosen[i] = _choose(shown, viewed[i], t, int(i))
         key, here = jax.random.split(key)
         state = step(jax.random.split(here, n), state, jnp.asarray(chosen))
-        states.append(_plain(state))
         actions.append(chosen)
     out = []
-    for i in range(n):
-        length = int(lengths[i]) if not going[i] else len(actions)
-        mine = [jax.tree.map(lambda x, i=i: x[i], s) for s in states[: length + 1]]
+    for i, length in enumerate(lengths):
+        mine = []
+        for rows, kept in states[: length + 1]:
+            j = np.searchsorted(rows, i)
+            mine.append(jax.tree.map(lambda x, j=j: x[j], kept))
         stacked = jax.tree.map(lambda *x: np.stack(x), *mine)
         out.append(
             Demonstration(stacked, np.array([a[i] for a in actions[:length]]), bool(solved[i]))
@@ -142,10 +155,6 @@ def fit_demonstrations(task: DiamondTask, demos: Sequence[Demonstration]) -> Ali
 
 
 # Files: leaves of the states by name, maps as bytes
-
-
-def _plain(state: Any) -> Any:
-    return jax.tree.map(np.asarray, state)
 
 
 def _names(tree: Any) -> list[str]:

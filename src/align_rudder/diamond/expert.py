@@ -2,8 +2,8 @@
 
 It keeps to one plan: wood for tools and a second table, table, pickaxes, coal and iron, furnace,
 iron pickaxe, diamond. What it lacks it fetches from the nearest place that it remembers; if it
-remembers none, it explores, the mountains first. It drinks, eats, sleeps walled in, and fights what
-stands in its way.
+remembers none, it explores, the mountains first. It drinks, eats, fights what stands in its way,
+and spends the night walled in, as well as whatever time it needs to recover.
 """
 
 from __future__ import annotations
@@ -94,6 +94,7 @@ def _towards(seen, mobs, y, x, facing, move):
 
 @njit(cache=True)
 def _near(seen, y, x, kind):
+    """Return whether a block of a kind is next to (y, x), corners included."""
     size = seen.shape[0]
     for dy in range(-1, 2):
         for dx in range(-1, 2):
@@ -122,36 +123,31 @@ def _nearest(seen, distance, move, kind):
 
 
 @njit(cache=True)
-def _frontier(seen, distance, move, mountains, y0, x0):
-    """Return the move towards the best cell to explore from, 0 if there is none."""
+def _explore(wanted, seen, mobs, distance, move, mountains, y0, x0, facing):
+    """Return the action towards the best place to view wanted cells from, 0 if there is none."""
     size = seen.shape[0]
     best, first = _FAR, 0
     for y in range(size):
         for x in range(size):
             if distance[y, x] >= _FAR or (y == y0 and x == x0):
                 continue
-            unseen = 0
-            for dy in range(-4, 5):
-                for dx in range(-5, 6):
-                    ny, nx = y + dy, x + dx
-                    if 0 <= ny < size and 0 <= nx < size and seen[ny, nx] == _UNSEEN:
-                        unseen += 1
-            if unseen == 0:
+            new = 0
+            for ny in range(max(y - 3, 0), min(y + 4, size)):
+                for nx in range(max(x - 4, 0), min(x + 5, size)):
+                    new += wanted[ny, nx]
+            if new == 0:
                 continue
-            rate = distance[y, x] * 4 - 2 * min(unseen, 30)
+            rate = distance[y, x] * 4 - 2 * min(new, 30)
             if mountains:
                 rocks = 0
-                for dy in range(-2, 3):
-                    for dx in range(-2, 3):
-                        ny, nx = y + dy, x + dx
-                        if 0 <= ny < size and 0 <= nx < size:
-                            b = seen[ny, nx]
-                            if b == _STONE or b == _PATH or b == _COAL or b == _IRON:
-                                rocks += 1
+                for ny in range(max(y - 2, 0), min(y + 3, size)):
+                    for nx in range(max(x - 2, 0), min(x + 3, size)):
+                        b = seen[ny, nx]
+                        rocks += b == _STONE or b == _PATH or b == _COAL or b == _IRON
                 rate -= 4 * min(rocks, 12)
             if rate < best:
                 best, first = rate, move[y, x]
-    return first
+    return _towards(seen, mobs, y0, x0, facing, first) if first else 0
 
 
 @njit(cache=True)
@@ -160,8 +156,7 @@ def _fetch(seen, mobs, distance, move, kind, y, x, facing, mountains):
     size = seen.shape[0]
     best, first, cell = _nearest(seen, distance, move, kind)
     if best >= _FAR:
-        a = _frontier(seen, distance, move, mountains, y, x)
-        return _towards(seen, mobs, y, x, facing, a) if a else 0
+        return _explore(seen == _UNSEEN, seen, mobs, distance, move, mountains, y, x, facing)
     if first:
         return _towards(seen, mobs, y, x, facing, first)
     for a in range(1, 5):
@@ -184,7 +179,8 @@ def _face_free(seen, mobs, y, x, facing):
 
 
 @njit(cache=True)
-def _is_free(seen, y, x):
+def _is_open(seen, y, x):
+    """Return whether a mob might come from a cell."""
     size = seen.shape[0]
     if not (0 <= y < size and 0 <= x < size):
         return False
@@ -193,73 +189,88 @@ def _is_free(seen, y, x):
 
 
 @njit(cache=True)
-def _n_free(seen, y, x):
-    n = 0
-    for a in range(1, 5):
-        n += _is_free(seen, y + _DY[a], x + _DX[a])
-    return n
+def _is_enclosed(seen, y, x):
+    """Return whether at most four cells can be reached from (y, x) without digging."""
+    size = seen.shape[0]
+    cells = [y * size + x]
+    for at in cells:
+        for a in range(1, 5):
+            ny, nx = at // size + _DY[a], at % size + _DX[a]
+            if _is_open(seen, ny, nx) and ny * size + nx not in cells:
+                if len(cells) == 4:
+                    return False
+                cells.append(ny * size + nx)
+    return True
 
 
 @njit(cache=True)
-def _shelter(seen, mobs, distance, move, y, x, facing, inventory, energy):
-    """Return the action that leads to sleep in a tunnel of two cells, closed with a stone.
+def _chamber(seen, distance, y, x, a, inventory):
+    """Return the steps to close oneself in (y, x) and its neighbour in direction a, if possible.
 
-    A player can only turn by moving, so the tunnel is dug two cells deep, and the way back to its
-    first cell turns the face to the entrance.
+    A player turns only by moving, so that of two cells just the two ends can be closed from inside;
+    the four cells beside them have to be closed already.
     """
-    free = _n_free(seen, y, x)
-    rest = _SLEEP if energy < 9 else _NOOP
-    if free == 0:
-        return rest
-    if inventory[_I_WOOD_PICKAXE] == 0:
-        return rest
-    ahead = _is_free(seen, y + _DY[facing], x + _DX[facing])
-    if free == 1:
-        for a in range(1, 5):
-            ny, nx = y + _DY[a], x + _DX[a]
-            if _is_free(seen, ny, nx):
-                if _n_free(seen, ny, nx) == 1:
-                    return rest  # the other cell of a closed tunnel
-                if a == facing and inventory[_I_STONE] > 0:
-                    return _PLACE_STONE
-                if _n_free(seen, ny, nx) == 2:
-                    return a
-        for a in (facing, 1, 2, 3, 4):
-            ny, nx = y + _DY[a], x + _DX[a]
-            if 0 <= ny < seen.shape[0] and 0 <= nx < seen.shape[0]:
-                if seen[ny, nx] == _STONE or seen[ny, nx] == _COAL:
-                    return _DO if a == facing else a
-        return rest
-    if free == 2 and ahead:
-        if _n_free(seen, y + _DY[facing], x + _DX[facing]) == 1:
-            return facing
-        for a in range(1, 5):
-            ny, nx = y + _DY[a], x + _DX[a]
-            if a != facing and _is_free(seen, ny, nx) and _n_free(seen, ny, nx) == 1:
-                if inventory[_I_STONE] > 0:
-                    return _PLACE_STONE
-    best, first, _ = _nearest(seen, distance, move, _STONE)
-    if best >= _FAR:
-        return rest if energy <= 1 else _frontier(seen, distance, move, True, y, x)
-    if first:
-        return _towards(seen, mobs, y, x, facing, first)
-    for a in (facing, 1, 2, 3, 4):
-        ny, nx = y + _DY[a], x + _DX[a]
-        if 0 <= ny < seen.shape[0] and 0 <= nx < seen.shape[0] and seen[ny, nx] == _STONE:
-            return _DO if a == facing else a
-    if ahead and not mobs[y + _DY[facing], x + _DX[facing]]:
-        b = seen[y + _DY[facing], x + _DX[facing]]
-        if b == _PATH:
-            return facing
-    return rest
+    size = seen.shape[0]
+    ny, nx = y + _DY[a], x + _DX[a]
+    if not (0 <= ny < size and 0 <= nx < size) or _cost(seen[ny, nx], inventory) > 3:
+        return _FAR
+    for cy, cx in ((y, x), (ny, nx)):
+        for sign in (-1, 1):
+            if _is_open(seen, cy + sign * _DX[a], cx + sign * _DY[a]):
+                return _FAR
+    steps = distance[y, x] + 2 * _cost(seen[ny, nx], inventory)
+    ends = 0
+    for ey, ex in ((y - _DY[a], x - _DX[a]), (ny + _DY[a], nx + _DX[a])):
+        if _is_open(seen, ey, ex):
+            if seen[ey, ex] == _LAVA or seen[ey, ex] == _UNSEEN:
+                return _FAR
+            ends += 1
+    return steps + 2 * ends if inventory[_I_STONE] >= ends else _FAR
 
 
 @njit(cache=True)
-def expert_action(seen, mobs, cows, y, x, facing, inventory, needs, asleep):
+def _shelter(seen, mobs, distance, move, y, x, facing, inventory):
+    """Return the action that leads into a closed chamber, -1 if none is known."""
+    size = seen.shape[0]
+    best, cell, way = _FAR, 0, 0
+    for cy in range(size):
+        for cx in range(size):
+            if distance[cy, cx] < best and _cost(seen[cy, cx], inventory) <= 3:
+                for a in range(1, 5):
+                    steps = _chamber(seen, distance, cy, cx, a, inventory)
+                    if steps < best:
+                        best, cell, way = steps, cy * size + cx, a
+    if best >= _FAR:
+        return -1
+    cy, cx = cell // size, cell % size
+    if cy != y or cx != x:
+        return _towards(seen, mobs, y, x, facing, move[cy, cx])
+    by, bx = y - _DY[way], x - _DX[way]
+    if _is_open(seen, by, bx) and by == y + _DY[facing] and bx == x + _DX[facing]:
+        return _DO if mobs[by, bx] else _PLACE_STONE
+    return _towards(seen, mobs, y, x, facing, way)
+
+
+@njit(cache=True)
+def _nearest_cow(cows, distance, y, x):
+    """Return the steps to the nearest cow in view and its cell, _FAR if there is none."""
+    size = cows.shape[0]
+    best, cell = _FAR, 0
+    for cy in range(max(y - 3, 0), min(y + 4, size)):
+        for cx in range(max(x - 4, 0), min(x + 5, size)):
+            if cows[cy, cx] and distance[cy, cx] < best:
+                best, cell = distance[cy, cx], cy * size + cx
+    return best, cell
+
+
+@njit(cache=True)
+def expert_action(seen, viewed, t, mobs, cows, y, x, facing, inventory, needs, asleep, dark):
     """Return the action of the expert.
 
     Args:
         seen: Memory of the map (64, 64).
+        viewed: When each cell was last in view (64, 64); it is updated.
+        t: Time.
         mobs: Where in view a mob stands (64, 64).
         cows: Where in view a cow stands (64, 64).
         y: Row of the player.
@@ -268,7 +279,9 @@ def expert_action(seen, mobs, cows, y, x, facing, inventory, needs, asleep):
         inventory: Items.
         needs: Health, food, drink, energy.
         asleep: Whether the player sleeps.
+        dark: Whether it is night.
     """
+    viewed[max(y - 3, 0) : y + 4, max(x - 4, 0) : x + 5] = t
     if asleep:
         return _NOOP
     size = seen.shape[0]
@@ -283,25 +296,28 @@ def expert_action(seen, mobs, cows, y, x, facing, inventory, needs, asleep):
     inside = 0 <= facing_y < size and 0 <= facing_x < size
     if drink < 9 and inside and seen[facing_y, facing_x] == _WATER and not mobs[facing_y, facing_x]:
         return _DO  # having come so far, drink enough
-    if drink <= 3:
+    enclosed = _is_enclosed(seen, y, x)
+    if enclosed and food > 1 and drink > 1 and (dark or health < 9 or energy < 5):
+        return _SLEEP if energy < 9 else _NOOP
+    weak = health <= 4 and food > 0 and drink > 0
+    if not weak:
         best, _, _ = _nearest(seen, distance, move, _WATER)
-        if best < _FAR or drink <= 2:
+        if (drink <= 3 and best < _FAR) or drink <= 2:
             return _fetch(seen, mobs, distance, move, _WATER, y, x, facing, False)
-    if food <= 4:
-        best, at = _FAR, -1
-        for cy in range(size):
-            for cx in range(size):
-                if cows[cy, cx] and abs(cy - y) + abs(cx - x) < best:
-                    best, at = abs(cy - y) + abs(cx - x), cy * size + cx
-        if at >= 0:
-            cy, cx = at // size, at % size
-            for a in range(1, 5):
-                if y + _DY[a] == cy and x + _DX[a] == cx:
-                    return _DO if facing == a else a
-            if distance[cy, cx] < _FAR:
-                return _towards(seen, mobs, y, x, facing, move[cy, cx])
-    if energy <= 2 or health <= 3:
-        return _shelter(seen, mobs, distance, move, y, x, facing, inventory, energy)
+        best, cell = _nearest_cow(cows, distance, y, x)
+        if best < _FAR and (food <= 4 or (food <= 5 and best <= 4)):
+            first = move[cell // size, cell % size]
+            return _towards(seen, mobs, y, x, facing, first)
+        if food <= 3:
+            wanted = (seen == _UNSEEN) | ((seen == _GRASS) & (viewed < t - 60))
+            return _explore(wanted, seen, mobs, distance, move, False, y, x, facing)
+    if weak or energy <= 2 or (dark and energy <= 6):
+        if inventory[_I_WOOD_PICKAXE] > 0:
+            a = _shelter(seen, mobs, distance, move, y, x, facing, inventory)
+            if a >= 0:
+                return a
+        if energy <= 0:
+            return _SLEEP
     wood, stone = inventory[_I_WOOD], inventory[_I_STONE]
     at_table = _near(seen, y, x, _TABLE)
     if inventory[_I_WOOD_PICKAXE] == 0:

@@ -38,7 +38,10 @@ ACHIEVEMENTS = tuple(a.name.lower() for a in sorted(Achievement, key=lambda a: a
 FEATURES = (*ITEMS, *(f"did_{name}" for name in ACHIEVEMENTS))
 """Names of the numbers whose changes are events: items, and whether each achievement was made."""
 UNSEEN = BlockType.INVALID.value
+_STONE, _PATH = BlockType.STONE.value, BlockType.PATH.value
+_COAL, _IRON = BlockType.COAL.value, BlockType.IRON.value
 _ROWS, _COLUMNS = OBS_DIM
+_SQUARE, _SQUARES = 7, 9
 _N_BLOCKS = len(BlockType)
 # What the memory of the map is asked for: where is the nearest of these that was seen?
 _SOUGHT = tuple(
@@ -79,6 +82,8 @@ class Observation(NamedTuple):
         blocks: Blocks in view (7, 9).
         mobs: Mobs in view, a bit for each kind (7, 9).
         nearest: Offset of the nearest seen block of each kind sought (K, 2), 127 if none was seen.
+        around: The memory of the map in squares of 7 × 7 cells, the player in the middle: how many
+            of their cells are unseen, rock, and free of rock inside mountains (9, 9, 3).
         numbers: Inventory, health, food, drink, energy, ten times the light, whether asleep (18,).
         direction: Where the player looks: 0 left, 1 right, 2 up, 3 down.
     """
@@ -86,6 +91,7 @@ class Observation(NamedTuple):
     blocks: jax.Array
     mobs: jax.Array
     nearest: jax.Array
+    around: jax.Array
     numbers: jax.Array
     direction: jax.Array
 
@@ -187,6 +193,7 @@ class DiamondTask:
             self._view(world),
             mobs,
             self._nearest(state),
+            self._around(state),
             jnp.clip(numbers, 0, 255).astype(jnp.uint8),
             jnp.asarray(world.player_direction - 1).astype(jnp.uint8),
         )
@@ -207,6 +214,17 @@ class DiamondTask:
             return jnp.where(best < far * size * size, offset, 127)
 
         return jax.vmap(of)(jnp.array(_SOUGHT)).astype(jnp.int8)
+
+    def _around(self, state: DiamondState) -> jax.Array:
+        """Return how much of the surroundings is unseen, rock and tunnel."""
+        half = _SQUARE * _SQUARES // 2
+        outside = jnp.uint8(BlockType.OUT_OF_BOUNDS.value)
+        padded = jnp.pad(state.seen, half, constant_values=outside)
+        here = jax.lax.dynamic_slice(padded, state.world.player_position, (2 * half + 1,) * 2)
+        squares = here.reshape(_SQUARES, _SQUARE, _SQUARES, _SQUARE)
+        rock = (squares == _STONE) | (squares == _COAL) | (squares == _IRON)
+        kinds = jnp.stack([squares == UNSEEN, rock, squares == _PATH], axis=-1)
+        return kinds.sum(axis=(1, 3)).astype(jnp.uint8)
 
     def encode(self, observation: Observation) -> jax.Array:
         """Return an observation as numbers for a network."""
@@ -231,6 +249,7 @@ class DiamondTask:
                 blocks.ravel(),
                 bits.ravel().astype(jnp.float32),
                 places.ravel(),
+                observation.around.ravel() / _SQUARE**2,
                 numbers / 10,
                 (numbers[: len(ITEMS)] > 0).astype(jnp.float32),
                 (numbers[: len(ITEMS)] > 1).astype(jnp.float32),
@@ -255,6 +274,7 @@ class DiamondTask:
         return observation._replace(
             blocks=grid(observation.blocks),
             mobs=grid(observation.mobs),
+            around=grid(observation.around),
             nearest=jnp.where(known, observation.nearest * sign, observation.nearest),
             direction=turned,
         )

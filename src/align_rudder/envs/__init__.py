@@ -12,3 +12,4 @@ register("AlignRudder/FourRooms-v0", "align_rudder.envs:RoomsEnv", kwargs={"room
 register("AlignRudder/EightRooms-v0", "align_rudder.envs:RoomsEnv", kwargs={"rooms": 8})
 register("AlignRudder/Rooms-v0", "align_rudder.envs:RoomsEnv")
 register("AlignRudder/KeyChest-v0", "align_rudder.envs:KeyChestEnv")
+register("AlignRudder/Diamond-v0", "align_rudder.envs.diamond:DiamondEnv")  # imports JAX when made

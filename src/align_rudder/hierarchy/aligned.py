@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -18,7 +18,9 @@ from align_rudder.hierarchy.alignment import (
 )
 from align_rudder.hierarchy.task import Task
 
-__all__ = ["AlignedState", "AlignedTask", "Outcome"]
+__all__ = ["AlignedState", "AlignedTask", "Outcome", "PlainTask"]
+
+PAYS = ("subgoal", "step", "goals", "task", "dense")
 
 
 class AlignedState(NamedTuple):
@@ -67,8 +69,7 @@ class Outcome(NamedTuple):
     cut: jax.Array
 
 
-@dataclass(frozen=True)
-class AlignedTask:
+class AlignedTask(eqx.Module):
     """A task and the tables of a model.
 
     Attributes:
@@ -80,15 +81,24 @@ class AlignedTask:
         patience: Steps without reaching a sub-goal after which training cuts an episode off.
     """
 
-    task: Task
+    task: Task = eqx.field(static=True)
     tables: AlignmentTables
-    pay: str = "subgoal"
-    patience: int = 500
+    pay: str = eqx.field(static=True, default="subgoal")
+    patience: int = eqx.field(static=True, default=500)
+
+    def __check_init__(self) -> None:
+        if self.pay not in PAYS:
+            raise ValueError(f"pay={self.pay!r} is not one of {', '.join(PAYS)}")
 
     @property
     def n_subtasks(self) -> int:
         """Number of sub-tasks; one more index stands for "all sub-goals reached"."""
         return self.tables.n_subtasks
+
+    @property
+    def n_choices(self) -> int:
+        """Number of choices of who acts: the primitive actions."""
+        return self.task.n_actions
 
     def begin(self, key: jax.Array) -> AlignedState:
         """Return the start of a new world."""
@@ -138,3 +148,13 @@ class AlignedTask:
             reward = paid
         cut = ~over & (new.idle >= self.patience)
         return new._replace(state=state), Outcome(reward, event, gain, reached, over, solved, cut)
+
+
+class PlainTask(AlignedTask):
+    """The task without alignment, for learners that know nothing of it; pays "task" or "dense"."""
+
+    def follow(
+        self, s: AlignedState, before: jax.Array, after: jax.Array
+    ) -> tuple[AlignedState, jax.Array, jax.Array, jax.Array]:
+        """Return the episode where it stood: nothing is followed."""
+        return s, jnp.int32(-1), jnp.float32(0), jnp.float32(0)

@@ -22,6 +22,7 @@ __all__ = [
     "advance",
     "delta_event",
     "next_subtask",
+    "reached_goals",
     "start_position",
     "tables_of",
 ]
@@ -120,12 +121,17 @@ def delta_event(tables: AlignmentTables, before: jax.Array, after: jax.Array) ->
     return jnp.where((delta != 0).any(), tables.labels[distance.argmin()], -1)
 
 
+def reached_goals(tables: AlignmentTables, counts: jax.Array) -> jax.Array:
+    """Return which sub-goals are reached (…, K), given how often events happened (…, n)."""
+    return counts[..., tables.goal_event] >= tables.goal_count
+
+
 def next_subtask(tables: AlignmentTables, counts: jax.Array) -> jax.Array:
     """Return the first sub-goal not yet reached, K if all are, given how often events happened.
 
     A sub-goal that was reached before its turn is passed over: the strategy goes on from there.
     """
-    missing = counts[tables.goal_event] < tables.goal_count
+    missing = ~reached_goals(tables, counts)
     return jnp.where(missing.any(), missing.argmax(), tables.n_subtasks).astype(jnp.int32)
 
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from align_rudder.hierarchy.agents import Agent
+from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
 from align_rudder.hierarchy.alignment import start_position
 from align_rudder.hierarchy.ppo import Examples
@@ -92,34 +92,59 @@ def _padded(states: Any, n: int) -> Any:
 
 def clone_agent(
     task: AlignedTask,
-    agent: Agent,
+    agent: Policy,
     examples: Examples,
     key: jax.Array,
     updates: int = 1000,
     batch: int = 256,
     learning_rate: float = 1e-3,
     decay: float = 1e-2,
-) -> tuple[Agent, jax.Array]:
-    """Return the agent with its policy fitted to the examples, and the loss of each update."""
+    points: int = 20,
+) -> tuple[Policy, jax.Array]:
+    """Return the agent with its policy fitted to the examples, and how it got there.
+
+    Args:
+        task: The task.
+        agent: The agent.
+        examples: Steps of demonstrations.
+        key: Random key.
+        updates: Updates.
+        batch: Examples of an update.
+        learning_rate: Learning rate.
+        decay: Decay of weights.
+        points: Points of the curve (points, 1 + 2 K): number of updates, then the mean loss and
+            accuracy on the examples of each sub-task.
+    """
     change = optax.adamw(learning_rate, weight_decay=decay)
     arrays, static = eqx.partition(agent, eqx.is_inexact_array)
     n = examples.action.shape[0]
+    own = jax.nn.one_hot(examples.subtask, task.n_subtasks, axis=0)
+    share = own / jnp.maximum(own.sum(axis=1, keepdims=True), 1)
+
+    def logits_of(arrays: Any, some: Examples) -> jax.Array:
+        model = jax.vmap(eqx.combine(arrays, static), (None, 0, 0, 0))
+        return model(task, some.observation, some.subtask, some.cell)[0]
 
     def loss(arrays: Any, some: Examples) -> jax.Array:
-        model = eqx.combine(arrays, static)
-        logits = jax.vmap(model, (None, 0, 0, 0))(task, some.observation, some.subtask, some.cell)[
-            0
-        ]
+        logits = logits_of(arrays, some)
         return optax.softmax_cross_entropy_with_integer_labels(logits, some.action).mean()
 
     def step(carry: Any, key: jax.Array) -> Any:
         arrays, memory = carry
         at = jax.random.randint(key, (batch,), 0, n)
-        value, gradient = jax.value_and_grad(loss)(arrays, jax.tree.map(lambda x: x[at], examples))
+        gradient = jax.grad(loss)(arrays, jax.tree.map(lambda x: x[at], examples))
         moved, memory = change.update(gradient, memory, arrays)
-        return (optax.apply_updates(arrays, moved), memory), value
+        return (optax.apply_updates(arrays, moved), memory), None
 
-    (arrays, _), losses = jax.lax.scan(
-        step, (arrays, change.init(arrays)), jax.random.split(key, updates)
-    )
-    return eqx.combine(arrays, static), losses
+    def part(carry: Any, keys: jax.Array) -> Any:
+        carry, _ = jax.lax.scan(step, carry, keys)
+        logits = logits_of(carry[0], examples)
+        losses = optax.softmax_cross_entropy_with_integer_labels(logits, examples.action)
+        right = logits.argmax(axis=1) == examples.action
+        return carry, jnp.concatenate([share @ losses, share @ right])
+
+    points = min(points, updates)
+    keys = jax.random.split(key, updates // points * points).reshape(points, -1)
+    (arrays, _), curve = jax.lax.scan(part, (arrays, change.init(arrays)), keys)
+    at = (jnp.arange(points) + 1.0) * (updates // points)
+    return eqx.combine(arrays, static), jnp.concatenate([at[:, None], curve], axis=1)

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from align_rudder.hierarchy.agents import Agent
+from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
 
-__all__ = ["Evaluation", "evaluate"]
+__all__ = ["Evaluation", "evaluate", "new_worlds"]
+
+_CHUNK = 64  # worlds generated at once
+
+
+def new_worlds(task: AlignedTask, key: jax.Array, n: int) -> AlignedState:
+    """Return the starts of n new worlds (n, …)."""
+
+    @eqx.filter_jit
+    def make(task: AlignedTask, keys: jax.Array) -> AlignedState:
+        return jax.lax.map(task.begin, keys, batch_size=min(_CHUNK, n))
+
+    return make(task, jax.random.split(key, n))
 
 
 class Evaluation(NamedTuple):
@@ -33,12 +46,23 @@ class Evaluation(NamedTuple):
 
 def evaluate(
     task: AlignedTask,
-    agent: Agent,
+    agent: Policy,
     worlds: AlignedState,
     key: jax.Array,
     max_steps: int,
+    temperature: float = 1.0,
 ) -> Evaluation:
-    """Play each world (N, …) once, to its end or for that many steps."""
+    """Play each world (N, …) once, to its end or for that many steps.
+
+    Args:
+        task: The task.
+        agent: Who plays; its choices are drawn.
+        worlds: Starts.
+        key: Random key.
+        max_steps: Steps after which an episode is given up.
+        temperature: What the logits are divided by; below 1 the agent is surer than it has learned
+            to be.
+    """
     n = worlds.subtask.shape[0]
 
     def go_on(carry: Any) -> jax.Array:
@@ -50,7 +74,7 @@ def evaluate(
         key, k_act, k_step = jax.random.split(key, 3)
         seen = jax.vmap(task.task.observe)(s.state)
         logits, _ = jax.vmap(agent, (None, 0, 0, 0))(task, seen, s.subtask, s.position.cell)
-        action = jax.random.categorical(k_act, logits)
+        action = jax.random.categorical(k_act, logits / temperature)
         new, out = jax.vmap(task.step)(jax.random.split(k_step, n), s, action)
 
         def keep(a: jax.Array, b: jax.Array) -> jax.Array:

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from align_rudder.hierarchy.agents import Agent
+from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
-from align_rudder.hierarchy.resets import Starts, begin_again, remember
+from align_rudder.hierarchy.resets import Starts, begin_again, remember, watch
 
 __all__ = ["PPO", "Examples", "Learner", "Metrics", "new_learner", "update"]
 
@@ -37,6 +37,8 @@ class PPO:
         fresh: Share of episodes that begin in a new world; the others at stored sub-goals.
         burn_in: Updates in which only the value is learned.
         cloning: Weight of the cloning loss beside PPO's.
+        own_subtask: Whether an agent learns for its own sub-task alone, as in the paper, and not
+            for those that follow.
     """
 
     n_envs: int = 1024
@@ -54,6 +56,20 @@ class PPO:
     fresh: float = 0.2
     burn_in: int = 5
     cloning: float = 0.1
+    own_subtask: bool = False
+
+    def __post_init__(self) -> None:
+        batch = self.n_envs * self.n_steps
+        if batch % self.minibatches:
+            raise ValueError(
+                f"a batch of {self.n_envs} × {self.n_steps} steps cannot be split into "
+                f"{self.minibatches} equal minibatches"
+            )
+
+    @property
+    def batch(self) -> int:
+        """Steps of an update."""
+        return self.n_envs * self.n_steps
 
 
 class Examples(NamedTuple):
@@ -68,7 +84,7 @@ class Examples(NamedTuple):
 class Learner(NamedTuple):
     """All that training changes."""
 
-    agent: Agent
+    agent: Policy
     memory: Any
     envs: AlignedState
     starts: Starts
@@ -82,6 +98,7 @@ class Metrics(NamedTuple):
     Attributes:
         tried: Steps spent at each sub-task (K + 1,).
         reached: How often each sub-goal was reached (K,).
+        failed: Episodes that ended at each sub-task, the task not solved (K,).
         ended: Episodes that ended.
         solved: Those that solved the task.
         solved_fresh: Those of them that began in a new world.
@@ -91,6 +108,7 @@ class Metrics(NamedTuple):
 
     tried: jax.Array
     reached: jax.Array
+    failed: jax.Array
     ended: jax.Array
     solved: jax.Array
     solved_fresh: jax.Array
@@ -106,7 +124,7 @@ class _Step(NamedTuple):
     log_p: jax.Array
     value: jax.Array
     reward: jax.Array
-    ended: jax.Array
+    ended: jax.Array  # for the learner; the episode may go on
 
 
 def optimizer(ppo: PPO, total_updates: int) -> optax.GradientTransformation:
@@ -119,7 +137,7 @@ def optimizer(ppo: PPO, total_updates: int) -> optax.GradientTransformation:
 
 
 def new_learner(
-    agent: Agent, starts: Starts, ppo: PPO, total_updates: int, key: jax.Array
+    agent: Policy, starts: Starts, ppo: PPO, total_updates: int, key: jax.Array
 ) -> Learner:
     """Return a learner whose environments stand at new beginnings."""
     memory = optimizer(ppo, total_updates).init(eqx.filter(agent, eqx.is_inexact_array))
@@ -153,10 +171,12 @@ def _play(
         starts = remember(starts, k_keep, new, out.reached & ~out.over)
         fresh = jnp.float32(ppo.fresh)
         following = begin_again(starts, k_reset, new, ended, fresh)
-        kept = _Step(seen, subtask, cell, action, log_p, value, reward, ended)
+        stop = ended | out.reached if ppo.own_subtask else ended
+        kept = _Step(seen, subtask, cell, action, log_p, value, reward, stop)
         shown = (
             jax.nn.one_hot(subtask, k + 1).sum(0),
             (jax.nn.one_hot(subtask, k) * out.reached[:, None]).sum(0),
+            (jax.nn.one_hot(new.subtask, k) * (ended & ~out.solved)[:, None]).sum(0),
             ended.sum(),
             out.solved.sum(),
             (out.solved & (new.begun == 0)).sum(),
@@ -169,8 +189,10 @@ def _play(
     seen = jax.vmap(task.task.observe)(envs.state)
     last = jax.vmap(learner.agent, (None, 0, 0, 0))(task, seen, envs.subtask, envs.position.cell)[1]
     totals = [x.sum(axis=0) for x in shown]
+    metrics = Metrics(*totals, loss=jnp.zeros(3))
+    starts = watch(starts, metrics.reached, metrics.failed)
     learner = learner._replace(envs=envs, starts=starts, key=key)
-    return learner, batch, last, Metrics(*totals, loss=jnp.zeros(3))
+    return learner, batch, last, metrics
 
 
 def advantages(
@@ -194,7 +216,7 @@ def advantages(
 
 
 def _loss(
-    agent: Agent,
+    agent: Policy,
     task: AlignedTask,
     ppo: PPO,
     batch: tuple[_Step, jax.Array, jax.Array],
@@ -235,7 +257,7 @@ def update(
     learner, batch, last, metrics = _play(task, ppo, learner)
     advantage = advantages(batch.reward, batch.value, batch.ended, last, ppo)
     target = advantage + batch.value
-    n = ppo.n_envs * ppo.n_steps
+    n = ppo.batch
     flat = jax.tree.map(lambda x: x.reshape(n, *x.shape[2:]), (batch, advantage, target))
     frozen = (learner.updates < ppo.burn_in).astype(jnp.float32)
     change = optimizer(ppo, total_updates)

@@ -10,7 +10,10 @@ import numpy as np
 
 from align_rudder.hierarchy.aligned import AlignedState
 
-__all__ = ["Starts", "begin_again", "fill", "new_starts", "remember"]
+__all__ = ["Starts", "begin_again", "fill", "new_starts", "remember", "watch"]
+
+_FORGET = 0.1  # weight of the last batch in what is known of failures
+_ALWAYS = 0.05  # a sub-task that never fails is begun as if it failed this often
 
 
 class Starts(NamedTuple):
@@ -20,13 +23,13 @@ class Starts(NamedTuple):
         pool: New worlds (P, …).
         states: For each sub-task, states at which it began (K, B, …).
         filled: How many of them are filled, for each sub-task (K,).
-        written: How many were written in all, for each sub-task (K,).
+        failure: Share of the tries at each sub-task that failed lately (K,).
     """
 
     pool: AlignedState
     states: AlignedState
     filled: jax.Array
-    written: jax.Array
+    failure: jax.Array
 
 
 def new_starts(pool: AlignedState, n_subtasks: int, size: int) -> Starts:
@@ -34,8 +37,7 @@ def new_starts(pool: AlignedState, n_subtasks: int, size: int) -> Starts:
     empty = jax.tree.map(
         lambda x: jnp.broadcast_to(x[:1][None], (n_subtasks, size, *x.shape[1:])), pool
     )
-    none = jnp.zeros(n_subtasks, jnp.int32)
-    return Starts(pool, empty, none, none)
+    return Starts(pool, empty, jnp.zeros(n_subtasks, jnp.int32), jnp.ones(n_subtasks))
 
 
 def fill(starts: Starts, s: AlignedState, reached: jax.Array) -> Starts:
@@ -80,8 +82,17 @@ def remember(starts: Starts, key: jax.Array, s: AlignedState, reached: jax.Array
     return starts._replace(
         states=jax.tree.map(write, starts.states, stored),
         filled=jnp.minimum(starts.filled + some, size),
-        written=starts.written + some,
     )
+
+
+def watch(starts: Starts, reached: jax.Array, failed: jax.Array) -> Starts:
+    """Return starts that know how often sub-tasks were reached and failed in the last batch."""
+    tried = reached + failed
+    now = failed / jnp.maximum(tried, 1)
+    failure = jnp.where(
+        tried > 0, starts.failure + _FORGET * (now - starts.failure), starts.failure
+    )
+    return starts._replace(failure=failure)
 
 
 def begin_again(
@@ -94,14 +105,14 @@ def begin_again(
         key: Random key.
         s: States.
         ended: Which of them ended (N,).
-        fresh: Share of new worlds; the others begin at a sub-task drawn evenly among those that
-            have states.
+        fresh: Share of new worlds; the others begin at a sub-task that has states, the more
+            often the more often it fails.
     """
     n = ended.shape[0]
     keys = jax.random.split(key, 4)
     pool_size = jax.tree.leaves(starts.pool)[0].shape[0]
     world = jax.random.randint(keys[0], (n,), 0, pool_size)
-    weights = jnp.where(starts.filled > 0, 0.0, -jnp.inf)
+    weights = jnp.where(starts.filled > 0, jnp.log(starts.failure + _ALWAYS), -jnp.inf)
     some = (starts.filled > 0).any()
     k = jax.random.categorical(keys[1], jnp.where(some, weights, 0.0), shape=(n,))
     slot = (jax.random.uniform(keys[2], (n,)) * starts.filled[k]).astype(jnp.int32)

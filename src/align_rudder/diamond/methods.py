@@ -1,0 +1,51 @@
+"""Our system, what it is compared with, and parts of it left out; each for any number of steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from align_rudder.hierarchy.ppo import PPO
+from align_rudder.hierarchy.training import Training
+
+__all__ = ["METHODS", "training_of"]
+
+METHODS = {
+    "align-rudder": "Align-RUDDER",
+    "separate": "… with a network for each sub-task",
+    "no-redistribution": "… without redistribution: paid for the diamond alone",
+    "equal-reward": "… without redistribution: the same for each sub-goal",
+    "no-cloning": "… without behavioural cloning",
+    "ppo-dense": "PPO, reward for each achievement",
+    "ppo-diamond": "PPO, reward for the diamond alone",
+}
+"""Names and descriptions; behavioural cloning alone is the start of `align-rudder`."""
+
+_LONG = 50_000_000  # from here on, many environments and a larger pool
+
+
+def training_of(method: str, steps: int = 8_000_000, seed: int = 0) -> Training:
+    """Return the configuration of a method."""
+    if method not in METHODS:
+        raise ValueError(f"there is no method {method!r}; choose among {', '.join(METHODS)}")
+    if steps >= _LONG:
+        ppo = PPO(n_envs=8192, n_steps=64, epochs=2, minibatches=32)
+        base = Training(steps, seed, ppo, pool=8192, buffer=512, evaluations=20, worlds=2048)
+    else:
+        base = Training(steps, seed)
+    ppo = base.ppo
+    match method:
+        case "align-rudder":
+            return base
+        case "separate":
+            own = replace(ppo, own_subtask=True)
+            return replace(base, ppo=own, separate=True, hidden=(128, 128))
+        case "no-redistribution":
+            return replace(base, pay="task")
+        case "equal-reward":
+            return replace(base, pay="goals")
+        case "no-cloning":
+            return replace(base, ppo=replace(ppo, cloning=0.0), clone=0)
+    scale = 1.0 if method == "ppo-dense" else 10.0
+    plain = replace(ppo, cloning=0.0, burn_in=0, fresh=1.0, reward_scale=scale)
+    pay = "dense" if method == "ppo-dense" else "task"
+    return replace(base, ppo=plain, pay=pay, plain=True, clone=0, manager=0.0)

@@ -1,0 +1,383 @@
+"""Training of sub-agents and main agent, from demonstrations to the best checkpoint; resumable."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from tqdm import tqdm
+
+from align_rudder._files import write_whole
+from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
+from align_rudder.hierarchy.aligned import AlignedTask, PlainTask
+from align_rudder.hierarchy.alignment import AlignmentTables, reached_goals
+from align_rudder.hierarchy.checkpoints import digest, load_tree, save_tree
+from align_rudder.hierarchy.cloning import Shown, clone_agent, follow_demonstrations
+from align_rudder.hierarchy.devices import Devices
+from align_rudder.hierarchy.evaluation import evaluate, new_worlds
+from align_rudder.hierarchy.logs import Log
+from align_rudder.hierarchy.manager import ManagedTask, managed, new_manager
+from align_rudder.hierarchy.ppo import PPO, Examples, Learner, Metrics, new_learner, update
+from align_rudder.hierarchy.resets import fill, new_starts
+from align_rudder.hierarchy.task import Task
+
+__all__ = ["Training", "load_agent", "load_manager", "train"]
+
+_PHASES = ("agents", "manager", "done")
+_SAVE_EVERY = 120.0  # seconds
+
+
+@dataclass(frozen=True)
+class Training:
+    """All that the result of a training depends on.
+
+    Attributes:
+        steps: Environment steps in all: of demonstrations, sub-agents, main agent, and of the
+            evaluations that choose the best checkpoint.
+        seed: Seed.
+        ppo: Hyper-parameters of PPO.
+        pay: What agents are paid; see `AlignedTask`.
+        patience: Steps without a new sub-goal after which training cuts an episode off.
+        plain: Whether the learner knows nothing of demonstrations and alignment.
+        separate: Whether each sub-task has a network of its own.
+        symmetric: Whether agents use the symmetries of the task.
+        hidden: Layers of the networks.
+        clone: Updates of behavioural cloning before PPO.
+        pool: Number of new worlds to begin in.
+        buffer: States kept for each sub-task.
+        evaluations: Evaluations during training.
+        worlds: New worlds of each evaluation.
+        horizon: Steps after which an episode of these evaluations is given up.
+        manager: Share of the steps for the main agent.
+    """
+
+    steps: int = 8_000_000
+    seed: int = 0
+    ppo: PPO = field(default_factory=PPO)
+    pay: str = "subgoal"
+    patience: int = 500
+    plain: bool = False
+    separate: bool = False
+    symmetric: bool = True
+    hidden: tuple[int, ...] = (512, 512)
+    clone: int = 1000
+    pool: int = 2048
+    buffer: int = 256
+    evaluations: int = 8
+    worlds: int = 512
+    horizon: int = 1000
+    manager: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "pool", "buffer", "worlds", "horizon", "evaluations", "patience"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)}: at least 1 is needed")
+        if not 0 <= self.manager < 1:
+            raise ValueError(f"manager={self.manager} is a share of the steps: from 0 to below 1")
+        if self.plain and self.pay not in ("task", "dense"):
+            raise ValueError(f"a plain learner is paid 'task' or 'dense', not {self.pay!r}")
+
+    def aligned(self, task: Task, tables: AlignmentTables) -> AlignedTask:
+        """Return the task as agents are trained on it."""
+        kind = PlainTask if self.plain else AlignedTask
+        return kind(task, tables, self.pay, self.patience)
+
+    def new_agent(self, task: AlignedTask, key: jax.Array) -> Policy:
+        """Return an untrained agent."""
+        if self.separate:
+            return new_separate_agents(task, key, self.hidden, self.symmetric)
+        return new_agent(task, key, self.hidden, self.symmetric, conditioned=not self.plain)
+
+    def configuration(self, tables: AlignmentTables) -> dict[str, Any]:
+        """Return what checkpoints must agree on."""
+        return json.loads(json.dumps({**asdict(self), "alignment": digest(tables)}))
+
+
+@dataclass
+class _Progress:
+    """How far training has come; stored with every checkpoint.
+
+    Attributes:
+        phase: "agents", "manager" or "done".
+        steps: Environment steps so far, of all kinds.
+        begun: Steps before this phase.
+        updates: Updates of this phase.
+        total: Updates that this phase will have.
+        evaluated: Evaluations of this phase.
+        best: Most worlds solved in an evaluation of this phase.
+    """
+
+    phase: str = "agents"
+    steps: int = 0
+    begun: int = 0
+    updates: int = 0
+    total: int = 0
+    evaluated: int = 0
+    best: int = -1
+
+
+def train(
+    task: Task,
+    tables: AlignmentTables,
+    demonstrations: Sequence[tuple[Any, np.ndarray]],
+    training: Training,
+    folder: str | Path,
+    devices: Devices | None = None,
+    progress: bool = True,
+) -> None:
+    """Train, or go on with it; the folder then holds the best agents and the logs.
+
+    Files: `training.json`, `updates.csv` (each update), `evaluations.csv` (each evaluation),
+    `cloning.csv`, `cloned.npz`, `agent.npz` (best sub-agents), `manager.npz` (best main agent) and
+    `checkpoint.npz`, from which an interrupted training goes on.
+
+    Args:
+        task: The task.
+        tables: Tables of the alignment.
+        demonstrations: States and actions of each.
+        training: Configuration.
+        folder: Where files are kept.
+        devices: Devices to train on.
+        progress: Whether to show a progress bar.
+    """
+    trainer = _Trainer(task, tables, demonstrations, training, Path(folder), devices or Devices())
+    with tqdm(
+        total=training.steps,
+        unit=" steps",
+        unit_scale=True,
+        disable=not (progress and trainer.devices.first),
+    ) as bar:
+        trainer.run(bar)
+
+
+class _Trainer:
+    def __init__(
+        self,
+        task: Task,
+        tables: AlignmentTables,
+        demonstrations: Sequence[tuple[Any, np.ndarray]],
+        training: Training,
+        folder: Path,
+        devices: Devices,
+    ) -> None:
+        devices.check(n_envs=training.ppo.n_envs, worlds=training.worlds)
+        self.training, self.devices, self.folder = training, devices, folder
+        self.task = training.aligned(task, devices.place(tables))
+        self.demonstrations = [] if training.plain else demonstrations
+        self.shown = self._follow()
+        self.configuration = training.configuration(tables)
+        self.at = _Progress()
+        self.keys = jax.random.split(jax.random.key(training.seed), 8)
+        k = self.task.n_subtasks
+        self.reached = [f"reached_{i}" for i in range(k)]
+        failed = [f"failed_{i}" for i in range(k)]
+        head = ["phase", "updates", "steps"]
+        played = ["ended", "solved", "ended_fresh", "solved_fresh"]
+        losses = ["policy_loss", "value_loss", "entropy"]
+        judged = ["worlds", "solved", "episode_steps"]
+        self.updates = Log(
+            folder / "updates.csv", [*head, *played, *losses, *self.reached, *failed]
+        )
+        self.evaluations = Log(folder / "evaluations.csv", [*head, *judged, *self.reached])
+
+    def run(self, bar: tqdm) -> None:
+        """Clone, learn, manage; each phase from its beginning or from the checkpoint."""
+        self.bar = bar
+        resumed = self._resume()
+        bar.update(self.at.steps)
+        if self.at.phase == "agents":
+            ppo = self.training.ppo
+            agent = self.training.new_agent(self.task, self.keys[0])
+            if not resumed:
+                self._count(sum(len(actions) for _, actions in self.demonstrations))
+                agent = self._clone(agent)
+            self._learn(self.task, agent, ppo, "agent.npz", resumed)
+            self._next("manager" if self.training.manager and not self.training.plain else "done")
+            resumed = False
+        if self.at.phase == "manager":
+            agent = self.devices.place(load_agent(self.folder, self.task, self.training))
+            task = managed(self.task, agent)
+            hidden, symmetric = self.training.hidden, self.training.symmetric
+            manager = new_manager(task, self.keys[1], hidden, symmetric)
+            burn_in = self.training.ppo.burn_in if self.training.separate else 0
+            ppo = replace(self.training.ppo, cloning=0.0, entropy=0.0, fresh=0.5, burn_in=burn_in)
+            self._learn(task, manager, ppo, "manager.npz", resumed)
+            self._next("done")
+        self._save("checkpoint.npz", ())
+
+    def _resume(self) -> bool:
+        """Return whether there is a checkpoint to go on from; another configuration is refused."""
+        checkpoint = self.folder / "checkpoint.npz"
+        if checkpoint.exists():
+            self.at = _Progress(**load_tree(checkpoint, (), self.configuration)[1])
+        elif self.devices.first:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(self.configuration, indent=1) + "\n"
+            write_whole(self.folder / "training.json", lambda file: file.write(text.encode()))
+        if self.devices.first:
+            here = (_PHASES.index(self.at.phase), self.at.updates)
+            for log in (self.updates, self.evaluations):
+                log.cut(
+                    lambda row: (
+                        checkpoint.exists()
+                        and (_PHASES.index(row["phase"]), int(row["updates"])) <= here
+                    )
+                )
+        return checkpoint.exists()
+
+    def _next(self, phase: str) -> None:
+        self.at = _Progress(phase, self.at.steps, self.at.steps)
+
+    def _count(self, steps: int) -> None:
+        self.at.steps += steps
+        self.bar.update(steps)
+
+    def _budget(self) -> int:
+        """Return after how many steps this phase ends."""
+        share = self.training.manager if self.at.phase == "agents" else 0.0
+        return int(self.training.steps * (1 - (0.0 if self.training.plain else share)))
+
+    def _save(self, name: str, tree: Any) -> None:
+        """Save a tree with how far training has come."""
+        tree = self.devices.gather(tree)
+        if self.devices.first:
+            save_tree(self.folder / name, tree, self.configuration, asdict(self.at))
+
+    # Demonstrations
+
+    def _follow(self) -> Shown | None:
+        if not self.demonstrations:
+            return None
+        shown = follow_demonstrations(self.task, self.demonstrations)
+        return shown._replace(examples=self.devices.place(shown.examples))
+
+    def _clone(self, agent: Policy) -> Policy:
+        if self.shown is None or self.training.clone == 0:
+            return agent
+        agent, curve = eqx.filter_jit(clone_agent)(
+            self.task, agent, self.shown.examples, self.keys[2], self.training.clone
+        )
+        if self.devices.first:
+            k = self.task.n_subtasks
+            names = [f"{what}_{i}" for what in ("loss", "accuracy") for i in range(k)]
+            log = Log(self.folder / "cloning.csv", ["updates", *names])
+            log.cut(lambda row: False)
+            for row in np.asarray(curve):
+                log.write([int(row[0]), *row[1:].tolist()])
+        self._save("cloned.npz", agent)
+        return agent
+
+    # PPO
+
+    def _new_learner(self, agent: Policy, ppo: PPO) -> Learner:
+        pool = new_worlds(self.task, self.keys[3], self.training.pool)
+        size = self.training.buffer if self.shown is not None else 1
+        starts = new_starts(pool, self.task.n_subtasks, size)
+        if self.shown is not None:
+            starts = fill(starts, self.shown.states, self.shown.reached)
+        return new_learner(agent, starts, ppo, self.at.total, self.keys[4])
+
+    def _place(self, learner: Learner) -> Learner:
+        rest = self.devices.place(learner._replace(envs=None))  # pyright: ignore[reportArgumentType]
+        return rest._replace(envs=self.devices.place(learner.envs, spread=True))
+
+    def _learn(self, task: AlignedTask, agent: Policy, ppo: PPO, name: str, resumed: bool) -> None:
+        """Learn until the steps of the phase are spent; the best agent is in the file `name`."""
+        budget = self._budget()
+        if not resumed:
+            self.at.total = max(budget - self.at.steps, 0) // ppo.batch
+        learner = self._new_learner(agent, ppo)
+        if resumed:
+            learner = load_tree(self.folder / "checkpoint.npz", learner, self.configuration)[0]
+        learner = self._place(learner)
+        examples = self.shown.examples if self.shown is not None and ppo.cloning > 0 else None
+        devices, total = self.devices, self.at.total
+
+        @eqx.filter_jit(donate="all-except-first")
+        def step(fixed: tuple[AlignedTask, Examples | None], learner: Learner) -> Any:
+            new, metrics = update(fixed[0], ppo, total, learner, fixed[1])
+            rest = devices.keep(new._replace(envs=None))  # pyright: ignore[reportArgumentType]
+            new = rest._replace(envs=devices.keep(new.envs, spread=True))
+            return new, devices.keep(metrics)
+
+        judge = self._judge(task, name)
+        if not resumed:
+            judge(learner.agent)
+        saved, length = time.monotonic(), max(budget - self.at.begun, 1)
+        while self.at.steps + ppo.batch <= budget:
+            learner, metrics = step((task, examples), learner)
+            self.at.updates += 1
+            self._count(ppo.batch)
+            self._log(metrics)
+            done = (self.at.steps - self.at.begun) / length * self.training.evaluations
+            last = self.at.steps + ppo.batch > budget
+            due = done >= self.at.evaluated or last
+            if due:
+                judge(learner.agent)
+            if due or time.monotonic() - saved > _SAVE_EVERY:
+                self._save("checkpoint.npz", learner)
+                saved = time.monotonic()
+
+    def _log(self, m: Metrics) -> None:
+        if not self.devices.first:
+            return
+        counts = [int(x) for x in (m.ended, m.solved, m.ended_fresh, m.solved_fresh)]
+        losses = [round(float(x), 6) for x in np.asarray(m.loss)]
+        by_goal = [int(x) for x in (*np.asarray(m.reached), *np.asarray(m.failed))]
+        head = [self.at.phase, self.at.updates, self.at.steps]
+        self.updates.write([*head, *counts, *losses, *by_goal])
+        ended = max(counts[2], 1)
+        self.bar.set_postfix_str(
+            f"{self.at.phase}: {100 * counts[3] / ended:.1f} % of new worlds solved", refresh=False
+        )
+
+    def _judge(self, task: AlignedTask, name: str) -> Callable[[Policy], None]:
+        """Return a function that evaluates an agent in new worlds and keeps the best."""
+        training = self.training
+        # Also of a learner that knows nothing of the alignment it is told how far it comes.
+        judged = AlignedTask(task.task, task.tables) if training.plain else task
+        worlds = new_worlds(judged, self.keys[5], training.worlds)
+        worlds = self.devices.place(worlds, spread=True)
+        play = eqx.filter_jit(evaluate)
+
+        def judge(agent: Policy) -> None:
+            key = jax.random.fold_in(self.keys[6], self.at.evaluated)
+            found = self.devices.gather(play(judged, agent, worlds, key, training.horizon))
+            steps, solved = int(np.sum(found.steps)), int(np.sum(found.solved))
+            self.at.evaluated += 1
+            self._count(steps)
+            if self.devices.first:
+                head = [self.at.phase, self.at.updates, self.at.steps]
+                reached = np.asarray(reached_goals(judged.tables, found.counts)).sum(axis=0)
+                self.evaluations.write([*head, training.worlds, solved, steps, *reached.tolist()])
+            if solved >= self.at.best:
+                self.at.best = solved
+                self._save(name, agent)
+
+        return judge
+
+
+def load_agent(
+    folder: str | Path, task: AlignedTask, training: Training, name: str = "agent.npz"
+) -> Policy:
+    """Return the best sub-agents of a training, or those after cloning (`cloned.npz`)."""
+    like = eqx.filter_eval_shape(training.new_agent, task, jax.random.key(0))
+    return load_tree(Path(folder) / name, like, training.configuration(task.tables))[0]
+
+
+def load_manager(
+    folder: str | Path, task: AlignedTask, training: Training
+) -> tuple[ManagedTask, Policy]:
+    """Return the task with its sub-agents, and the best main agent of a training."""
+    whole = managed(task, load_agent(folder, task, training))
+    hidden, symmetric = training.hidden, training.symmetric
+    like = eqx.filter_eval_shape(new_manager, whole, jax.random.key(0), hidden, symmetric)
+    path = Path(folder) / "manager.npz"
+    return whole, load_tree(path, like, training.configuration(task.tables))[0]

@@ -1,0 +1,123 @@
+"""A small world for sub-agents: fetch two pieces of wood, make a tool at the table, dig the gem."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import align_rudder as ar
+
+SIZE = 6
+TREE, TABLE, GEM = 0, 1, 2
+FEATURES = ("wood", "tool", "gem")
+MOVES = np.array([[0, -1], [0, 1], [-1, 0], [1, 0]])
+USE = 4
+
+
+class State(NamedTuple):
+    place: jax.Array
+    things: jax.Array  # (3, 2)
+    items: jax.Array  # (3,)
+    time: jax.Array
+
+
+class Workshop:
+    """Moves left, right, up, down; `use` works on the thing one stands on."""
+
+    n_actions = 5
+
+    def __init__(self, max_steps=60, slip=0.0):
+        self.max_steps, self.slip = max_steps, slip
+
+    def new_world(self, key):
+        cells = jax.random.choice(key, SIZE * SIZE, (4,), replace=False)
+        places = jnp.stack([cells // SIZE, cells % SIZE], axis=1)
+        return State(places[0], places[1:], jnp.zeros(3, jnp.int32), jnp.int32(0))
+
+    def step(self, key, state, action):
+        action = jnp.where(jax.random.uniform(key) < self.slip, 0, action)
+        move = jnp.where(action < USE, jnp.asarray(MOVES)[jnp.minimum(action, 3)], 0)
+        place = jnp.clip(state.place + move, 0, SIZE - 1)
+        here = (state.things == place).all(axis=1) & (action == USE)
+        wood, tool, gem = state.items
+        make = here[TABLE] & (wood >= 2)
+        items = jnp.stack(
+            [
+                wood + here[TREE] - 2 * make,
+                tool + make,
+                gem + (here[GEM] & (tool > 0)),
+            ]
+        )
+        return State(place, state.things, items, state.time + 1)
+
+    def dense_reward(self, before, after):
+        return (after.items - before.items).clip(0).sum().astype(jnp.float32)
+
+    def over(self, state):
+        return self.solved(state) | (state.time >= self.max_steps)
+
+    def solved(self, state):
+        return state.items[GEM] > 0
+
+    def features(self, state):
+        return state.items
+
+    def observe(self, state):
+        return {"away": state.things - state.place, "items": state.items.clip(0, 3)}
+
+    def encode(self, observation):
+        away = observation["away"].astype(jnp.float32)
+        near = jnp.stack([jnp.sign(away), away / SIZE, (away == 0).astype(jnp.float32)])
+        items = jax.nn.one_hot(observation["items"], 4)
+        return jnp.concatenate([near.ravel(), items.ravel()])
+
+    def mirror(self, observation, which):
+        sign = jnp.stack([jnp.where(which & 2, -1, 1), jnp.where(which & 1, -1, 1)])
+        return {**observation, "away": observation["away"] * sign}
+
+    @property
+    def mirrored_actions(self):
+        return jnp.array([[0, 1, 2, 3, 4], [1, 0, 2, 3, 4], [0, 1, 3, 2, 4], [1, 0, 3, 2, 4]])
+
+
+def play(task, seed, noise=0.1):
+    """Return states and actions of a run that follows the plan, with some random moves."""
+    rng = np.random.default_rng(seed)
+    step = jax.jit(task.step)
+    state = task.new_world(jax.random.key(seed))
+    states, actions = [state], []
+    while not task.over(state):
+        wood, tool, _ = np.asarray(state.items)
+        thing = GEM if tool else TABLE if wood >= 2 else TREE
+        dy, dx = np.asarray(state.things[thing] - state.place)
+        if rng.random() < noise:
+            action = rng.integers(4)
+        elif dy == dx == 0:
+            action = USE
+        elif dx:
+            action = int(dx > 0)
+        else:
+            action = 2 + int(dy > 0)
+        state = step(jax.random.key(0), state, action)
+        states.append(state)
+        actions.append(action)
+    stacked = jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), *states)
+    return stacked, np.array(actions)
+
+
+def demonstrations(task, n=8, seed=0):
+    """Return runs that found the gem."""
+    runs = [play(task, seed + i) for i in range(2 * n)]
+    return [run for run in runs if run[0].items[-1, GEM] > 0][:n]
+
+
+def fitted(runs):
+    """Return the model of runs."""
+    episodes = []
+    for states, actions in runs:
+        observations = {name: states.items[:, i] for i, name in enumerate(FEATURES)}
+        rewards = np.zeros(len(actions))
+        rewards[-1] = 1.0
+        episodes.append(ar.Episode(observations, actions, rewards, terminated=True))
+    return ar.AlignRudder(ar.DeltaEvents(keys=FEATURES), strategies=1).fit(episodes)
