@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import zipfile
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -82,8 +83,18 @@ def save_npz(
     version: int,
     header: Mapping[str, Any],
     arrays: Mapping[str, np.ndarray],
+    level: int = 6,
 ) -> None:
-    """Save arrays and a JSON header (stored as the member `header`) as one npz file."""
+    """Save arrays and a JSON header (stored as the member `header`) as one npz file.
+
+    Args:
+        path: The file.
+        kind: Name of the format.
+        version: Version of the format.
+        header: What else should be stored, as JSON.
+        arrays: The arrays.
+        level: How hard to compress, from 1 (fast) to 9 (small).
+    """
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise ValueError(
@@ -92,7 +103,14 @@ def save_npz(
             )
     text = json.dumps({"format": kind, "version": version, **header})
     members = {"header": np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
-    write_whole(path, lambda file: np.savez_compressed(file, **members))  # pyright: ignore[reportArgumentType]
+
+    def write(file: IO[bytes]) -> None:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
+            for name, array in members.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+
+    write_whole(path, write)
 
 
 def load_npz(

@@ -62,7 +62,7 @@ def save_tree(
             leaf = jax.random.key_data(leaf)
         arrays[name] = _narrow(np.asarray(leaf))
     header = {"configuration": dict(configuration), "notes": dict(notes or {})}
-    save_npz(path, _FORMAT, _VERSION, header, arrays)
+    save_npz(path, _FORMAT, _VERSION, header, arrays, level=1)
 
 
 def load_tree(

@@ -111,6 +111,7 @@ class _Progress:
         updates: Updates of this phase.
         total: Updates that this phase will have.
         evaluated: Evaluations of this phase.
+        reserve: Steps kept for the last evaluation: somewhat more than the one before took.
         best: Most worlds solved in an evaluation of this phase.
     """
 
@@ -120,6 +121,7 @@ class _Progress:
     updates: int = 0
     total: int = 0
     evaluated: int = 0
+    reserve: int = 0
     best: int = -1
 
 
@@ -295,7 +297,9 @@ class _Trainer:
             self.at.total = max(budget - self.at.steps, 0) // ppo.batch
         learner = self._new_learner(agent, ppo)
         if resumed:
-            learner = load_tree(self.folder / "checkpoint.npz", learner, self.configuration)[0]
+            path, pool = self.folder / "checkpoint.npz", learner.starts.pool
+            kept = load_tree(path, _without_pool(learner), self.configuration)[0]
+            learner = kept._replace(starts=kept.starts._replace(pool=pool))
         learner = self._place(learner)
         examples = self.shown.examples if self.shown is not None and ppo.cloning > 0 else None
         devices, total = self.devices, self.at.total
@@ -311,19 +315,21 @@ class _Trainer:
         if not resumed:
             judge(learner.agent)
         saved, length = time.monotonic(), max(budget - self.at.begun, 1)
-        while self.at.steps + ppo.batch <= budget:
+        while self._fits(ppo, budget):
             learner, metrics = step((task, examples), learner)
             self.at.updates += 1
             self._count(ppo.batch)
             self._log(metrics)
             done = (self.at.steps - self.at.begun) / length * self.training.evaluations
-            last = self.at.steps + ppo.batch > budget
-            due = done >= self.at.evaluated or last
+            due = done >= self.at.evaluated or not self._fits(ppo, budget)
             if due:
                 judge(learner.agent)
             if due or time.monotonic() - saved > _SAVE_EVERY:
-                self._save("checkpoint.npz", learner)
+                self._save("checkpoint.npz", _without_pool(learner))
                 saved = time.monotonic()
+
+    def _fits(self, ppo: PPO, budget: int) -> bool:
+        return self.at.steps + ppo.batch + self.at.reserve <= budget
 
     def _log(self, m: Metrics) -> None:
         if not self.devices.first:
@@ -352,6 +358,7 @@ class _Trainer:
             found = self.devices.gather(play(judged, agent, worlds, key, training.horizon))
             steps, solved = int(np.sum(found.steps)), int(np.sum(found.solved))
             self.at.evaluated += 1
+            self.at.reserve = steps * 5 // 4
             self._count(steps)
             if self.devices.first:
                 head = [self.at.phase, self.at.updates, self.at.steps]
@@ -362,6 +369,11 @@ class _Trainer:
                 self._save(name, agent)
 
         return judge
+
+
+def _without_pool(learner: Learner) -> Any:
+    """Return what a checkpoint holds; the pool is made again from its key."""
+    return learner._replace(starts=learner.starts._replace(pool=None))  # pyright: ignore[reportArgumentType]
 
 
 def load_agent(
