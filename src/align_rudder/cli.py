@@ -15,6 +15,7 @@ import tyro
 
 from align_rudder._files import check_outputs, save_npz, write_json
 from align_rudder._warnings import AlignRudderWarning, warn
+from align_rudder.diamond.commands import Diamond
 from align_rudder.events import DeltaEvents, EventEncoder, FeatureEvents, StateEvents, SymbolEvents
 from align_rudder.experiments.commands import Reproduce, Tune
 from align_rudder.experiments.demo import Demo
@@ -208,7 +209,8 @@ class _Command:
         | Annotated[Show, tyro.conf.subcommand("show")]
         | Annotated[Demo, tyro.conf.subcommand("demo")]
         | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
-        | Annotated[Tune, tyro.conf.subcommand("tune")],
+        | Annotated[Tune, tyro.conf.subcommand("tune")]
+        | Annotated[Diamond, tyro.conf.subcommand("diamond")],
         tyro.conf.arg(name=""),
     ] = field()
 

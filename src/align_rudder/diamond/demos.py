@@ -27,17 +27,19 @@ class Demonstration(NamedTuple):
     """A run of the expert.
 
     Attributes:
-        states: All states, stacked (T + 1, …), as NumPy arrays.
+        states: All states, stacked (T + 1, …), as NumPy arrays; None if it was too long to keep.
         actions: Actions (T,).
         solved: Whether it found the diamond.
     """
 
-    states: DiamondState
+    states: DiamondState | None
     actions: np.ndarray
     solved: bool
 
     def episode(self, task: DiamondTask) -> Episode:
         """Return the run as an episode of items and achievements, paid for the diamond alone."""
+        if self.states is None:
+            raise ValueError(f"the states of this run of {len(self.actions)} steps were not kept")
         values = np.asarray(jax.vmap(task.features)(jax.tree.map(jnp.asarray, self.states)))
         observations = {name: values[:, i] for i, name in enumerate(FEATURES)}
         rewards = np.zeros(len(self.actions))
@@ -89,7 +91,12 @@ def _choose(shown: dict[str, np.ndarray], viewed: np.ndarray, t: int, i: int) ->
 
 
 def play_expert(
-    task: DiamondTask, n: int, seed: int = 0, max_steps: int = 2500, progress: bool = True
+    task: DiamondTask,
+    n: int,
+    seed: int = 0,
+    max_steps: int = 2500,
+    keep: int = 200,
+    progress: bool = True,
 ) -> list[Demonstration]:
     """Return the expert's runs in n new worlds.
 
@@ -98,6 +105,7 @@ def play_expert(
         n: Number of worlds.
         seed: Seed.
         max_steps: Steps after which a run is given up.
+        keep: The longest run whose states are kept; a state takes 25 kB.
         progress: Whether to show a progress bar.
     """
     keys = jax.random.split(jax.random.key(seed), n + 1)
@@ -111,8 +119,9 @@ def play_expert(
     key = keys[0]
     for t in tqdm(range(max_steps + 1), "expert", disable=not progress):
         shown = {name: np.asarray(value) for name, value in show(state).items()}
-        rows = np.flatnonzero(going)  # only these are kept: a state takes 25 kB
-        states.append((rows, jax.tree.map(lambda x, rows=rows: np.asarray(x)[rows], state)))
+        if t <= keep:
+            rows = np.flatnonzero(going)
+            states.append((rows, jax.tree.map(lambda x, rows=rows: np.asarray(x)[rows], state)))
         newly = going & shown["over"]
         lengths[newly], solved[newly] = t, shown["solved"][newly]
         going &= ~shown["over"]
@@ -127,12 +136,12 @@ def play_expert(
     out = []
     for i, length in enumerate(lengths):
         mine = []
-        for rows, kept in states[: length + 1]:
+        for rows, kept in states[: length + 1] if length <= keep else []:
             j = np.searchsorted(rows, i)
             mine.append(jax.tree.map(lambda x, j=j: x[j], kept))
-        stacked = jax.tree.map(lambda *x: np.stack(x), *mine)
+        whole = jax.tree.map(lambda *x: np.stack(x), *mine) if mine else None
         out.append(
-            Demonstration(stacked, np.array([a[i] for a in actions[:length]]), bool(solved[i]))
+            Demonstration(whole, np.array([a[i] for a in actions[:length]]), bool(solved[i]))
         )
     return out
 
@@ -140,9 +149,13 @@ def play_expert(
 def shortest(runs: Sequence[Demonstration], n: int = 10) -> list[Demonstration]:
     """Return the n shortest runs that found the diamond."""
     found = sorted((r for r in runs if r.solved), key=lambda r: len(r.actions))
-    if len(found) < n:
-        raise ValueError(f"{len(found)} of {len(runs)} runs found a diamond; {n} are needed")
-    return found[:n]
+    kept = [r for r in found if r.states is not None]
+    if len(kept) < n:
+        raise ValueError(
+            f"{len(found)} of {len(runs)} runs found a diamond, {len(kept)} of them short enough "
+            f"to be kept; {n} are needed: play more worlds, or keep longer runs"
+        )
+    return kept[:n]
 
 
 def fit_demonstrations(task: DiamondTask, demos: Sequence[Demonstration]) -> AlignRudder:

@@ -28,10 +28,11 @@ def training_of(method: str, steps: int = 8_000_000, seed: int = 0) -> Training:
     if method not in METHODS:
         raise ValueError(f"there is no method {method!r}; choose among {', '.join(METHODS)}")
     if steps >= _LONG:
-        ppo = PPO(n_envs=8192, n_steps=64, epochs=2, minibatches=32)
-        base = Training(steps, seed, ppo, pool=8192, buffer=512, evaluations=20, worlds=2048)
+        ppo = PPO(n_envs=4096, epochs=2, minibatches=32, gamma=0.997)
+        base = Training(steps, seed, ppo, pool=6144, buffer=512, evaluations=16, worlds=1024)
     else:
-        base = Training(steps, seed)
+        base = Training(steps, seed, PPO(n_envs=512, minibatches=16), evaluations=5)
+    base = replace(base, precision="bfloat16", name=method)
     ppo = base.ppo
     match method:
         case "align-rudder":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,7 +11,15 @@ import jax.numpy as jnp
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
 
-__all__ = ["Evaluation", "evaluate", "new_worlds"]
+__all__ = [
+    "Evaluation",
+    "Play",
+    "evaluate",
+    "new_worlds",
+    "play_on",
+    "result_of",
+    "start_play",
+]
 
 _CHUNK = 64  # worlds generated at once
 
@@ -44,12 +52,65 @@ class Evaluation(NamedTuple):
     features: jax.Array
 
 
+class Play(NamedTuple):
+    """Episodes on their way: states, which are over, steps, which are solved, time, key."""
+
+    states: AlignedState
+    over: jax.Array
+    steps: jax.Array
+    solved: jax.Array
+    time: jax.Array
+    key: jax.Array
+
+
+def start_play(worlds: AlignedState, key: jax.Array) -> Play:
+    """Return episodes that begin in worlds (N, …)."""
+    none = jnp.zeros(worlds.subtask.shape[0], bool)
+    return Play(worlds, none, none.astype(jnp.int32), none, jnp.int32(0), key)
+
+
+def play_on(
+    task: AlignedTask,
+    agent: Policy,
+    play: Play,
+    until: int | jax.Array,
+    temperature: float = 1.0,
+) -> Play:
+    """Return the episodes at time `until`, or when all are over."""
+    n = play.over.shape[0]
+
+    def go_on(play: Play) -> jax.Array:
+        return (play.time < until) & ~play.over.all()
+
+    def step(play: Play) -> Play:
+        key, k_act, k_step = jax.random.split(play.key, 3)
+        s, over = play.states, play.over
+        seen = jax.vmap(task.task.observe)(s.state)
+        logits, _ = jax.vmap(agent, (None, 0, 0, 0))(task, seen, s.subtask, s.position.cell)
+        action = jax.random.categorical(k_act, logits / temperature)
+        new, out = jax.vmap(task.step)(jax.random.split(k_step, n), s, action)
+
+        def keep(a: jax.Array, b: jax.Array) -> jax.Array:
+            return jnp.where(over.reshape(n, *(1,) * (a.ndim - 1)), a, b)
+
+        return Play(
+            jax.tree.map(keep, s, new),
+            over | out.over,
+            play.steps + ~over,
+            play.solved | (out.solved & ~over),
+            play.time + 1,
+            key,
+        )
+
+    return jax.lax.while_loop(go_on, step, play)
+
+
 def evaluate(
     task: AlignedTask,
     agent: Policy,
     worlds: AlignedState,
     key: jax.Array,
-    max_steps: int,
+    max_steps: int | jax.Array,
     temperature: float = 1.0,
 ) -> Evaluation:
     """Play each world (N, …) once, to its end or for that many steps.
@@ -63,29 +124,11 @@ def evaluate(
         temperature: What the logits are divided by; below 1 the agent is surer than it has learned
             to be.
     """
-    n = worlds.subtask.shape[0]
+    return result_of(task, play_on(task, agent, start_play(worlds, key), max_steps, temperature))
 
-    def go_on(carry: Any) -> jax.Array:
-        _, over, _, t, _, _ = carry
-        return (t < max_steps) & ~over.all()
 
-    def step(carry: Any) -> Any:
-        s, over, steps, t, solved, key = carry
-        key, k_act, k_step = jax.random.split(key, 3)
-        seen = jax.vmap(task.task.observe)(s.state)
-        logits, _ = jax.vmap(agent, (None, 0, 0, 0))(task, seen, s.subtask, s.position.cell)
-        action = jax.random.categorical(k_act, logits / temperature)
-        new, out = jax.vmap(task.step)(jax.random.split(k_step, n), s, action)
-
-        def keep(a: jax.Array, b: jax.Array) -> jax.Array:
-            return jnp.where(over.reshape(n, *(1,) * (a.ndim - 1)), a, b)
-
-        s = jax.tree.map(keep, s, new)
-        solved = solved | (out.solved & ~over)
-        steps = steps + ~over
-        return s, over | out.over, steps, t + 1, solved, key
-
-    none = jnp.zeros(n, bool)
-    start = (worlds, none, jnp.zeros(n, jnp.int32), jnp.int32(0), none, key)
-    s, _, steps, _, solved, _ = jax.lax.while_loop(go_on, step, start)
-    return Evaluation(s.subtask, s.counts, solved, steps, jax.vmap(task.task.features)(s.state))
+def result_of(task: AlignedTask, play: Play) -> Evaluation:
+    """Return what episodes came to."""
+    s = play.states
+    features = jax.vmap(task.task.features)(s.state)
+    return Evaluation(s.subtask, s.counts, play.solved, play.steps, features)

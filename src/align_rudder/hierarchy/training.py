@@ -32,6 +32,7 @@ __all__ = ["Training", "load_agent", "load_manager", "train"]
 
 _PHASES = ("agents", "manager", "done")
 _SAVE_EVERY = 120.0  # seconds
+_MANAGER_EVALUATIONS = 2
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class Training:
         worlds: New worlds of each evaluation.
         horizon: Steps after which an episode of these evaluations is given up.
         manager: Share of the steps for the main agent.
+        precision: Of products of matrices, as JAX names it: "default", "bfloat16", "float32".
+        name: What it is called where results are shown.
     """
 
     steps: int = 8_000_000
@@ -73,7 +76,9 @@ class Training:
     evaluations: int = 8
     worlds: int = 512
     horizon: int = 1000
-    manager: float = 0.1
+    manager: float = 0.05
+    precision: str = "default"
+    name: str = "align-rudder"
 
     def __post_init__(self) -> None:
         for name in ("steps", "pool", "buffer", "worlds", "horizon", "evaluations", "patience"):
@@ -156,7 +161,8 @@ def train(
         unit_scale=True,
         disable=not (progress and trainer.devices.first),
     ) as bar:
-        trainer.run(bar)
+        with jax.default_matmul_precision(training.precision):
+            trainer.run(bar)
 
 
 class _Trainer:
@@ -314,13 +320,15 @@ class _Trainer:
         judge = self._judge(task, name)
         if not resumed:
             judge(learner.agent)
+        agents = self.at.phase == "agents"
+        evaluations = self.training.evaluations if agents else _MANAGER_EVALUATIONS
         saved, length = time.monotonic(), max(budget - self.at.begun, 1)
         while self._fits(ppo, budget):
             learner, metrics = step((task, examples), learner)
             self.at.updates += 1
             self._count(ppo.batch)
             self._log(metrics)
-            done = (self.at.steps - self.at.begun) / length * self.training.evaluations
+            done = (self.at.steps - self.at.begun) / length * evaluations
             due = done >= self.at.evaluated or not self._fits(ppo, budget)
             if due:
                 judge(learner.agent)

@@ -1,0 +1,293 @@
+"""`align-rudder diamond demos | train | evaluate`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import tyro
+
+from align_rudder._files import check_outputs, write_json, write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from align_rudder.diamond.demos import Demonstration
+    from align_rudder.diamond.task import DiamondTask
+    from align_rudder.hierarchy.alignment import AlignmentTables
+    from align_rudder.model import AlignRudder
+
+__all__ = ["Diamond"]
+
+Method = Literal[
+    "align-rudder",
+    "separate",
+    "no-redistribution",
+    "equal-reward",
+    "no-cloning",
+    "ppo-dense",
+    "ppo-diamond",
+]
+Device = Literal["auto", "gpu", "cpu"]
+
+
+class Prepared(NamedTuple):
+    """The task, demonstrations, and what the alignment made of them."""
+
+    task: DiamondTask
+    demos: list[Demonstration]
+    model: AlignRudder
+    tables: AlignmentTables
+
+    @property
+    def goals(self) -> list[str]:
+        """Names of the sub-goals."""
+        return [str(goal.symbol) for goal in self.model.subgoals_]
+
+
+def prepare(path: str | None) -> Prepared:
+    """Load demonstrations, those that come with the package if no file is given, and align them."""
+    from align_rudder.diamond.demos import fit_demonstrations, load_demonstrations
+    from align_rudder.diamond.task import DiamondTask
+    from align_rudder.hierarchy.alignment import tables_of
+
+    task = DiamondTask()
+    own = files("align_rudder.diamond") / "demonstrations.npz"
+    demos = load_demonstrations(str(own) if path is None else path, task)
+    model = fit_demonstrations(task, demos)
+    return Prepared(task, demos, model, tables_of(model))
+
+
+@dataclass
+class Demos:
+    """Let the scripted expert play, keep the shortest runs that found the diamond, align them."""
+
+    output: Annotated[str, tyro.conf.arg(aliases=["-o"])] = "demonstrations.npz"
+    """File for the demonstrations."""
+    n: int = 10
+    """How many to keep."""
+    worlds: int = 512
+    """New worlds to play."""
+    seed: int = 0
+    """Seed of the worlds."""
+    max_steps: int = 2500
+    """Steps after which a run is given up."""
+    keep: int = 200
+    """The longest run whose states are kept in memory; a state takes 25 kB."""
+    figure: str | None = None
+    """Also draw the alignment into this file (.png, .svg, .pdf)."""
+    json: str | None = None
+    """Also write the numbers as JSON to this file."""
+
+    def run(self) -> None:
+        """Play, choose, save, show."""
+        from align_rudder.diamond.demos import (
+            fit_demonstrations,
+            play_expert,
+            save_demonstrations,
+            shortest,
+        )
+        from align_rudder.diamond.task import DiamondTask
+        from align_rudder.summary import as_data, as_text
+
+        check_outputs(self.output, self.figure, self.json)
+        for name in ("n", "worlds", "max_steps", "keep"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"--{name.replace('_', '-')} is {getattr(self, name)}; at least 1")
+        task = DiamondTask()
+        shown = sys.stderr.isatty()
+        runs = play_expert(task, self.worlds, self.seed, self.max_steps, self.keep, shown)
+        solved = sorted(len(r.actions) for r in runs if r.solved)
+        print(
+            f"{len(solved)} of {len(runs)} runs found a diamond ({len(solved) / len(runs):.1%}), "
+            f"in {solved[len(solved) // 2] if solved else 0} steps (median)"
+        )
+        demos = shortest(runs, self.n)
+        save_demonstrations(self.output, demos)
+        lengths = [len(demo.actions) for demo in demos]
+        print(f"the {self.n} shortest, of {lengths} steps, are in {self.output}\n")
+        model = fit_demonstrations(task, demos)
+        print(as_text(model))
+        if self.figure is not None:
+            _draw_alignment(model, self.figure)
+        found = {"worlds": len(runs), "solved": len(solved), "lengths": lengths}
+        write_json(self.json, {**found, "model": as_data(model)})
+
+
+@dataclass
+class Train:
+    """Train sub-agents and main agent, or go on with it; the folder keeps agents and logs."""
+
+    method: tyro.conf.Positional[Method] = "align-rudder"
+    """What to train: ours, ours with a part left out, or plain PPO."""
+    out: Annotated[str | None, tyro.conf.arg(aliases=["-o"])] = None
+    """Folder; runs/METHOD-STEPS-SEED if left out."""
+    steps: float = 8e6
+    """Environment steps in all, those of demonstrations and of evaluations included."""
+    seed: int = 0
+    """Seed."""
+    demos: str | None = None
+    """Demonstrations, as `diamond demos` writes them; those of the package if left out."""
+    device: Device = "auto"
+    """Where to train; gpu fails if there is none."""
+    envs: int | None = None
+    """Environments at once; fewer for a small machine."""
+    hidden: tuple[int, ...] | None = None
+    """Layers of the networks."""
+    pool: int | None = None
+    """New worlds to begin in."""
+    worlds: int | None = None
+    """New worlds of each evaluation."""
+    evaluations: int | None = None
+    """Evaluations during training."""
+    coordinator: str | None = None
+    """Address of the first process (host:port), where several train together."""
+    processes: int = 1
+    """Number of processes."""
+    process: int = 0
+    """Which of them this is."""
+
+    def run(self) -> None:
+        """Train."""
+        from align_rudder.diamond.methods import training_of
+        from align_rudder.hierarchy.devices import find_devices
+        from align_rudder.hierarchy.training import train
+
+        if not (self.steps >= 1 and self.steps == int(self.steps)):
+            raise ValueError(f"--steps {self.steps} is not a positive whole number")
+        training = training_of(self.method, int(self.steps), self.seed)
+        given: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("hidden", "pool", "worlds", "evaluations")
+            if getattr(self, name) is not None
+        }
+        if self.envs is not None:
+            given["ppo"] = replace(training.ppo, n_envs=self.envs)
+        training = replace(training, **given)
+        devices = find_devices(self.device, self.coordinator, self.processes, self.process)
+        known = prepare(self.demos)
+        folder = self.out or f"runs/{self.method}-{self.steps:.3g}-{self.seed}".replace("+", "")
+        runs = [(demo.states, demo.actions) for demo in known.demos]
+        train(known.task, known.tables, runs, training, folder, devices, sys.stderr.isatty())
+        if devices.first:
+            print(f"trained; see {folder}, or: align-rudder diamond evaluate {folder}")
+
+
+@dataclass
+class Evaluate:
+    """Count how far trained agents come in new worlds; tables, figures and a video."""
+
+    folders: tyro.conf.Positional[tuple[str, ...]]
+    """Folders of trainings; several are compared. What was counted before is not counted again."""
+    worlds: int = 10_000
+    """New worlds; take a few hundred without a GPU."""
+    seed: int = 1
+    """Seed of the worlds."""
+    max_steps: int | None = None
+    """Limit of an episode; the task's 10,000 if left out."""
+    demos: str | None = None
+    """Demonstrations that the agents were trained with; those of the package if left out."""
+    device: Device = "auto"
+    """Where to play; gpu fails if there is none."""
+    figures: str | None = None
+    """Folder for figures: sub-goals, learning curves, curves of the sub-agents, alignment."""
+    video: str | None = None
+    """Also record a run of the first folder's agent that finds a diamond into this file (.gif)."""
+    json: str | None = None
+    """Also write the counts as JSON to this file."""
+
+    def run(self) -> None:
+        """Play, count, show."""
+        from align_rudder.diamond.results import evaluate_folder, read_training
+        from align_rudder.diamond.tables import goals_table, results_table
+        from align_rudder.hierarchy.devices import find_devices
+
+        check_outputs(self.json, self.video)
+        if not self.folders:
+            raise ValueError("give the folder of a training, as `diamond train` makes it")
+        if self.worlds < 1:
+            raise ValueError(f"--worlds is {self.worlds}; at least 1 is needed")
+        for folder in self.folders:
+            read_training(folder)
+        find_devices(self.device)
+        known = prepare(self.demos)
+        shown = sys.stderr.isatty()
+        found = [
+            evaluate_folder(
+                folder,
+                known.task,
+                known.tables,
+                known.goals,
+                known.demos,
+                self.worlds,
+                self.seed,
+                self.max_steps,
+                shown,
+            )
+            for folder in self.folders
+        ]
+        print(results_table(found))
+        print(goals_table(found[0]))
+        write_json(self.json, found)
+        if self.figures is not None:
+            self._draw(known, found)
+        if self.video is not None:
+            self._record(known, Path(self.folders[0]))
+
+    def _draw(self, known: Prepared, found: Sequence[dict[str, Any]]) -> None:
+        from align_rudder.diamond import figures
+
+        folder = Path(self.figures or ".")
+        folder.mkdir(parents=True, exist_ok=True)
+        _save(figures.learning_curves(self.folders), folder / "curves.png")
+        for path, evaluation in zip(self.folders, found, strict=True):
+            name = Path(path).name
+            if "cloned" in evaluation["stages"]:
+                _save(figures.subgoal_bars(evaluation), folder / f"{name}-subgoals.png")
+                _save(figures.subagent_curves(path, known.goals), folder / f"{name}-agents.png")
+        _draw_alignment(known.model, str(folder / "alignment.png"))
+        print(f"figures are in {folder}")
+
+    def _record(self, known: Prepared, folder: Path) -> None:
+        import jax
+
+        from align_rudder.diamond.results import load_stage
+        from align_rudder.diamond.video import record, save_video
+
+        task, agent = load_stage(folder, known.task, known.tables)
+        run = record(task, agent, jax.random.key(self.seed))
+        if run is None:
+            print(f"no run of {folder} found a diamond; no video", file=sys.stderr)
+            return
+        save_video(str(self.video), run, known.goals)
+        print(f"a run of {len(run.actions)} steps is in {self.video}")
+
+
+def _save(figure: Any, path: str | Path) -> None:
+    kind = Path(path).suffix.removeprefix(".") or "png"
+    write_whole(path, lambda file: figure.savefig(file, format=kind, dpi=150))
+
+
+def _draw_alignment(model: AlignRudder, path: str) -> None:
+    from align_rudder.diamond.figures import alignment_figure
+
+    _save(alignment_figure(model), path)
+
+
+@dataclass
+class Diamond:
+    """ObtainDiamond on Craftax-Classic: demonstrations, sub-agents, main agent."""
+
+    command: Annotated[
+        Annotated[Demos, tyro.conf.subcommand("demos")]
+        | Annotated[Train, tyro.conf.subcommand("train")]
+        | Annotated[Evaluate, tyro.conf.subcommand("evaluate")],
+        tyro.conf.arg(name=""),
+    ] = field()
+
+    def run(self) -> None:
+        """Run the command."""
+        self.command.run()

@@ -1,0 +1,201 @@
+"""What a trained agent comes to in new worlds, counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tqdm import tqdm
+
+from align_rudder._files import write_json
+from align_rudder.diamond.demos import Demonstration
+from align_rudder.diamond.methods import METHODS
+from align_rudder.diamond.task import FEATURES, DiamondTask
+from align_rudder.hierarchy.agents import Policy
+from align_rudder.hierarchy.aligned import AlignedTask
+from align_rudder.hierarchy.alignment import AlignmentTables, reached_goals
+from align_rudder.hierarchy.cloning import aligned_states
+from align_rudder.hierarchy.evaluation import (
+    Evaluation,
+    new_worlds,
+    play_on,
+    result_of,
+    start_play,
+)
+from align_rudder.hierarchy.ppo import PPO
+from align_rudder.hierarchy.training import Training, load_agent, load_manager
+
+__all__ = ["CHAIN", "count_worlds", "evaluate_folder", "read_training"]
+
+CHAIN = {
+    "wood": "collect_wood",
+    "table": "place_table",
+    "wood pickaxe": "make_wood_pickaxe",
+    "stone": "collect_stone",
+    "stone pickaxe": "make_stone_pickaxe",
+    "coal": "collect_coal",
+    "furnace": "place_furnace",
+    "iron": "collect_iron",
+    "iron pickaxe": "make_iron_pickaxe",
+    "diamond": "collect_diamond",
+}
+"""The tool chain, and the achievement that shows each item: only to report how deep a run came."""
+
+_BLOCK = 250  # steps between looks at the progress
+
+
+def read_training(folder: str | Path) -> tuple[str, Training]:
+    """Return the method and the configuration of a training folder."""
+    path = Path(folder) / "training.json"
+    if not path.is_file():
+        raise ValueError(f"{folder} is not the folder of a training: it has no training.json")
+    try:
+        found = json.loads(path.read_text())
+        ppo = PPO(**found.pop("ppo"))
+        found.pop("alignment")
+        hidden = tuple(found.pop("hidden"))
+        method = found.pop("name")
+        return method, Training(**found, ppo=ppo, hidden=hidden, name=method)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is not a configuration of this version: {error}") from error
+
+
+def count_worlds(
+    task: AlignedTask,
+    agent: Policy,
+    worlds: int,
+    seed: int,
+    max_steps: int | None = None,
+    progress: str | None = None,
+) -> dict[str, Any]:
+    """Return how many of that many new worlds came how far.
+
+    Args:
+        task: The task; with its sub-agents if `agent` is a main agent.
+        agent: Who plays.
+        worlds: Number of new worlds.
+        seed: Seed of worlds and chances.
+        max_steps: Limit of an episode, if it is not the task's.
+        progress: What the progress bar says; no bar if None.
+    """
+    limit = max_steps or task.task.max_steps
+    k_worlds, k_play = jax.random.split(jax.random.key(seed))
+    play = start_play(new_worlds(task, k_worlds, worlds), k_play)
+    go_on, over = eqx.filter_jit(play_on), 0
+    with tqdm(total=worlds, desc=progress, unit=" worlds", disable=progress is None) as bar:
+        for until in range(_BLOCK, limit + _BLOCK, _BLOCK):
+            play = go_on(task, agent, play, jnp.int32(min(until, limit)))
+            now = int(play.over.sum())
+            bar.update(now - over)
+            over = now
+            if over == worlds:
+                break
+    return _counts(task.tables, result_of(task, play))
+
+
+def _counts(tables: AlignmentTables, found: Evaluation) -> dict[str, Any]:
+    solved = np.asarray(found.solved)
+    reached = np.asarray(reached_goals(tables, found.counts))
+    features = np.asarray(found.features)
+    made = features[:, [FEATURES.index(f"did_{name}") for name in CHAIN.values()]] > 0
+    deepest = np.where(made.any(axis=1), made.shape[1] - made[:, ::-1].argmax(axis=1), 0)
+    return {
+        "worlds": len(solved),
+        "solved": int(solved.sum()),
+        "reached": reached.sum(axis=0).tolist(),
+        "episode_steps": int(np.asarray(found.steps).sum()),
+        "deepest": {name: int((deepest == i).sum()) for i, name in enumerate(("nothing", *CHAIN))},
+    }
+
+
+def load_stage(
+    folder: str | Path, task: DiamondTask, tables: AlignmentTables, stage: str | None = None
+) -> tuple[AlignedTask, Policy]:
+    """Return who plays after a training, and the task as they play it.
+
+    Args:
+        folder: Folder of the training.
+        task: The task.
+        tables: Tables of the alignment.
+        stage: "cloned", "agent" or "manager"; the last there is if None.
+    """
+    folder = Path(folder)
+    training = read_training(folder)[1]
+    aligned = AlignedTask(task, tables)
+    if stage is None:
+        stage = "manager" if (folder / "manager.npz").is_file() else "agent"
+    if stage == "manager":
+        return load_manager(folder, aligned, training)
+    return aligned, load_agent(folder, aligned, training, f"{stage}.npz")
+
+
+def count_demonstrations(task: AlignedTask, demos: Sequence[Demonstration]) -> dict[str, Any]:
+    """Return how many demonstrations reach each sub-goal."""
+    counts = []
+    for demo in demos:
+        states = jax.tree.map(jnp.asarray, demo.states)
+        counts.append(aligned_states(task, states).counts[-1])
+    reached = np.asarray(reached_goals(task.tables, jnp.stack(counts)))
+    solved = sum(demo.solved for demo in demos)
+    return {"worlds": len(demos), "solved": solved, "reached": reached.sum(axis=0).tolist()}
+
+
+def evaluate_folder(
+    folder: str | Path,
+    task: DiamondTask,
+    tables: AlignmentTables,
+    goals: Sequence[str],
+    demos: Sequence[Demonstration],
+    worlds: int = 10_000,
+    seed: int = 1,
+    max_steps: int | None = None,
+    progress: bool = True,
+) -> dict[str, Any]:
+    """Return how far the agents of a training come in new worlds; kept in `evaluation.json`.
+
+    What is there already for the same worlds is not counted again.
+
+    Args:
+        folder: Folder of the training.
+        task: The task.
+        tables: Tables of the alignment.
+        goals: Names of the sub-goals.
+        demos: The demonstrations.
+        worlds: Number of new worlds.
+        seed: Seed of the worlds; trainings use others.
+        max_steps: Limit of an episode, if it is not the task's.
+        progress: Whether to show a progress bar.
+    """
+    folder = Path(folder)
+    method, training = read_training(folder)
+    out: dict[str, Any] = {
+        "method": method,
+        "label": METHODS.get(method, method),
+        "steps": training.steps,
+        "seed": training.seed,
+        "worlds": worlds,
+        "max_steps": max_steps or task.max_steps,
+        "evaluation_seed": seed,
+        "goals": list(goals),
+    }
+    path = folder / "evaluation.json"
+    before = json.loads(path.read_text()) if path.is_file() else {}
+    same = all(before.get(name) == value for name, value in out.items())
+    aligned = AlignedTask(task, tables)
+    out["demonstrations"] = count_demonstrations(aligned, demos)
+    out["stages"] = before["stages"] if same else {}
+    for stage in ("cloned", "agent", "manager"):
+        if stage in out["stages"] or not (folder / f"{stage}.npz").is_file():
+            continue
+        played, agent = load_stage(folder, task, tables, stage)
+        bar = f"{folder.name}, {stage}" if progress else None
+        with jax.default_matmul_precision(training.precision):
+            out["stages"][stage] = count_worlds(played, agent, worlds, seed, max_steps, bar)
+        write_json(path, out)
+    return out
