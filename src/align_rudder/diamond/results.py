@@ -20,7 +20,7 @@ from align_rudder.diamond.task import FEATURES, DiamondTask
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedTask
 from align_rudder.hierarchy.alignment import AlignmentTables, reached_goals
-from align_rudder.hierarchy.cloning import aligned_states
+from align_rudder.hierarchy.cloning import follow_demonstrations
 from align_rudder.hierarchy.evaluation import (
     Evaluation,
     new_worlds,
@@ -31,7 +31,15 @@ from align_rudder.hierarchy.evaluation import (
 from align_rudder.hierarchy.ppo import PPO
 from align_rudder.hierarchy.training import Training, load_agent, load_manager
 
-__all__ = ["CHAIN", "count_worlds", "evaluate_folder", "read_training"]
+__all__ = [
+    "CHAIN",
+    "count_demonstrations",
+    "count_worlds",
+    "counts_of",
+    "evaluate_folder",
+    "load_stage",
+    "read_training",
+]
 
 CHAIN = {
     "wood": "collect_wood",
@@ -96,10 +104,11 @@ def count_worlds(
             over = now
             if over == worlds:
                 break
-    return _counts(task.tables, result_of(task, play))
+    return counts_of(task.tables, result_of(task, play))
 
 
-def _counts(tables: AlignmentTables, found: Evaluation) -> dict[str, Any]:
+def counts_of(tables: AlignmentTables, found: Evaluation) -> dict[str, Any]:
+    """Return how many episodes solved the task, reached each sub-goal, and how deep they came."""
     solved = np.asarray(found.solved)
     reached = np.asarray(reached_goals(tables, found.counts))
     features = np.asarray(found.features)
@@ -137,11 +146,9 @@ def load_stage(
 
 def count_demonstrations(task: AlignedTask, demos: Sequence[Demonstration]) -> dict[str, Any]:
     """Return how many demonstrations reach each sub-goal."""
-    counts = []
-    for demo in demos:
-        states = jax.tree.map(jnp.asarray, demo.states)
-        counts.append(aligned_states(task, states).counts[-1])
-    reached = np.asarray(reached_goals(task.tables, jnp.stack(counts)))
+    shown = follow_demonstrations(task, [(demo.states, demo.actions) for demo in demos])
+    last = np.cumsum([len(demo.actions) + 1 for demo in demos]) - 1
+    reached = np.asarray(reached_goals(task.tables, shown.states.counts[last]))
     solved = sum(demo.solved for demo in demos)
     return {"worlds": len(demos), "solved": solved, "reached": reached.sum(axis=0).tolist()}
 

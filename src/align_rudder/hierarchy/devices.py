@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 __all__ = ["Devices", "find_devices"]
@@ -39,16 +41,40 @@ class Devices:
                 )
 
     def place(self, tree: Any, spread: bool = False) -> Any:
-        """Return arrays on all devices, spread along axis 0 or copied to each."""
-        return jax.device_put(tree, self.spread if spread else self.copied)
+        """Return arrays, which every process has whole, on all devices.
+
+        They are spread along axis 0, or copied to each.
+        """
+        sharding = self.spread if spread else self.copied
+        if jax.process_count() == 1:
+            return jax.device_put(tree, sharding)
+        return jax.tree.map(lambda x: _between_processes(x, sharding), tree)
 
     def keep(self, tree: Any, spread: bool = False) -> Any:
         """Return arrays placed like that, inside of compiled code."""
         return jax.lax.with_sharding_constraint(tree, self.spread if spread else self.copied)
 
     def gather(self, tree: Any) -> Any:
-        """Return arrays that every process has whole."""
-        return jax.jit(lambda x: x, out_shardings=self.copied)(tree)
+        """Return arrays that every process has whole, on a device of its own."""
+        whole = jax.jit(lambda x: x, out_shardings=self.copied)(tree)
+        return jax.tree.map(lambda x: x.addressable_data(0), whole)
+
+    def agree(self, value: bool) -> bool:
+        """Return what the first process says, so that all do the same."""
+        return bool(multihost_utils.broadcast_one_to_all(np.array(value)))
+
+    def wait(self, where: str) -> None:
+        """Return when all processes have come to this line."""
+        multihost_utils.sync_global_devices(where)
+
+
+def _between_processes(x: jax.Array, sharding: NamedSharding) -> jax.Array:
+    """Return an array that every process has whole as one of all processes."""
+    if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
+        data = _between_processes(jax.random.key_data(x), sharding)
+        return jax.random.wrap_key_data(data)
+    whole = np.asarray(x)
+    return jax.make_array_from_callback(whole.shape, sharding, lambda at: whole[at])
 
 
 def find_devices(

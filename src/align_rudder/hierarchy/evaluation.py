@@ -26,12 +26,12 @@ _CHUNK = 64  # worlds generated at once
 
 def new_worlds(task: AlignedTask, key: jax.Array, n: int) -> AlignedState:
     """Return the starts of n new worlds (n, …)."""
+    return _make_worlds(task, jax.random.split(key, n))
 
-    @eqx.filter_jit
-    def make(task: AlignedTask, keys: jax.Array) -> AlignedState:
-        return jax.lax.map(task.begin, keys, batch_size=min(_CHUNK, n))
 
-    return make(task, jax.random.split(key, n))
+@eqx.filter_jit
+def _make_worlds(task: AlignedTask, keys: jax.Array) -> AlignedState:
+    return jax.lax.map(task.begin, keys, batch_size=min(_CHUNK, keys.shape[0]))
 
 
 class Evaluation(NamedTuple):

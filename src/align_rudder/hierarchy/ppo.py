@@ -16,6 +16,8 @@ from align_rudder.hierarchy.resets import Starts, begin_again, remember, watch
 
 __all__ = ["PPO", "Examples", "Learner", "Metrics", "new_learner", "update"]
 
+_SHOWN = 256  # examples of each minibatch
+
 
 @dataclass(frozen=True)
 class PPO:
@@ -246,6 +248,13 @@ def _loss(
     return loss, jnp.stack([policy, error, entropy])
 
 
+def _draw(examples: Examples, key: jax.Array) -> Examples:
+    """Return some of the examples."""
+    n = examples.action.shape[0]
+    at = jax.random.randint(key, (min(n, _SHOWN),), 0, n)
+    return jax.tree.map(lambda x: x[at], examples)
+
+
 def update(
     task: AlignedTask,
     ppo: PPO,
@@ -264,21 +273,23 @@ def update(
     arrays, static = eqx.partition(learner.agent, eqx.is_inexact_array)
 
     def epoch(carry: Any, key: jax.Array) -> Any:
-        order = jax.random.permutation(key, n).reshape(ppo.minibatches, -1)
+        k_order, k_shown = jax.random.split(key)
+        order = jax.random.permutation(k_order, n).reshape(ppo.minibatches, -1)
 
-        def part(carry: Any, at: jax.Array) -> Any:
+        def part(carry: Any, drawn: tuple[jax.Array, jax.Array]) -> Any:
             arrays, memory = carry
-            chosen = jax.tree.map(lambda x: x[at], flat)
+            chosen = jax.tree.map(lambda x: x[drawn[0]], flat)
+            shown = None if examples is None else _draw(examples, drawn[1])
 
             def loss(arrays: Any) -> tuple[jax.Array, jax.Array]:
                 agent = eqx.combine(arrays, static)
-                return _loss(agent, task, ppo, chosen, examples, frozen)
+                return _loss(agent, task, ppo, chosen, shown, frozen)
 
-            gradient, shown = jax.grad(loss, has_aux=True)(arrays)
+            gradient, losses = jax.grad(loss, has_aux=True)(arrays)
             updates, memory = change.update(gradient, memory, arrays)
-            return (optax.apply_updates(arrays, updates), memory), shown
+            return (optax.apply_updates(arrays, updates), memory), losses
 
-        return jax.lax.scan(part, carry, order)
+        return jax.lax.scan(part, carry, (order, jax.random.split(k_shown, ppo.minibatches)))
 
     keys = jax.random.split(learner.key, ppo.epochs + 1)
     (arrays, memory), shown = jax.lax.scan(epoch, (arrays, learner.memory), keys[1:])

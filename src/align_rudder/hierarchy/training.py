@@ -177,7 +177,7 @@ class _Trainer:
     ) -> None:
         devices.check(n_envs=training.ppo.n_envs, worlds=training.worlds)
         self.training, self.devices, self.folder = training, devices, folder
-        self.task = training.aligned(task, devices.place(tables))
+        self.task = training.aligned(task, tables)
         self.demonstrations = [] if training.plain else demonstrations
         self.shown = self._follow()
         self.configuration = training.configuration(tables)
@@ -210,8 +210,7 @@ class _Trainer:
             self._next("manager" if self.training.manager and not self.training.plain else "done")
             resumed = False
         if self.at.phase == "manager":
-            agent = self.devices.place(load_agent(self.folder, self.task, self.training))
-            task = managed(self.task, agent)
+            task = managed(self.task, load_agent(self.folder, self.task, self.training))
             hidden, symmetric = self.training.hidden, self.training.symmetric
             manager = new_manager(task, self.keys[1], hidden, symmetric)
             burn_in = self.training.ppo.burn_in if self.training.separate else 0
@@ -238,6 +237,9 @@ class _Trainer:
                         and (_PHASES.index(row["phase"]), int(row["updates"])) <= here
                     )
                 )
+        self.devices.wait("resume")
+        if not (self.folder / "training.json").exists():
+            raise ValueError(f"{self.folder} is not the first process's: all need the same folder")
         return checkpoint.exists()
 
     def _next(self, phase: str) -> None:
@@ -257,21 +259,20 @@ class _Trainer:
         tree = self.devices.gather(tree)
         if self.devices.first:
             save_tree(self.folder / name, tree, self.configuration, asdict(self.at))
+        self.devices.wait(name)
 
     # Demonstrations
 
     def _follow(self) -> Shown | None:
         if not self.demonstrations:
             return None
-        shown = follow_demonstrations(self.task, self.demonstrations)
-        return shown._replace(examples=self.devices.place(shown.examples))
+        return follow_demonstrations(self.task, self.demonstrations)
 
     def _clone(self, agent: Policy) -> Policy:
         if self.shown is None or self.training.clone == 0:
             return agent
-        agent, curve = eqx.filter_jit(clone_agent)(
-            self.task, agent, self.shown.examples, self.keys[2], self.training.clone
-        )
+        placed = self.devices.place((self.task, agent, self.shown.examples, self.keys[2]))
+        agent, curve = eqx.filter_jit(clone_agent)(*placed, self.training.clone)
         if self.devices.first:
             k = self.task.n_subtasks
             names = [f"{what}_{i}" for what in ("loss", "accuracy") for i in range(k)]
@@ -280,7 +281,7 @@ class _Trainer:
             for row in np.asarray(curve):
                 log.write([int(row[0]), *row[1:].tolist()])
         self._save("cloned.npz", agent)
-        return agent
+        return self.devices.gather(agent)
 
     # PPO
 
@@ -308,6 +309,7 @@ class _Trainer:
             learner = kept._replace(starts=kept.starts._replace(pool=pool))
         learner = self._place(learner)
         examples = self.shown.examples if self.shown is not None and ppo.cloning > 0 else None
+        fixed = self.devices.place((task, examples))
         devices, total = self.devices, self.at.total
 
         @eqx.filter_jit(donate="all-except-first")
@@ -324,7 +326,7 @@ class _Trainer:
         evaluations = self.training.evaluations if agents else _MANAGER_EVALUATIONS
         saved, length = time.monotonic(), max(budget - self.at.begun, 1)
         while self._fits(ppo, budget):
-            learner, metrics = step((task, examples), learner)
+            learner, metrics = step(fixed, learner)
             self.at.updates += 1
             self._count(ppo.batch)
             self._log(metrics)
@@ -332,7 +334,7 @@ class _Trainer:
             due = done >= self.at.evaluated or not self._fits(ppo, budget)
             if due:
                 judge(learner.agent)
-            if due or time.monotonic() - saved > _SAVE_EVERY:
+            if due or devices.agree(time.monotonic() - saved > _SAVE_EVERY):
                 self._save("checkpoint.npz", _without_pool(learner))
                 saved = time.monotonic()
 
@@ -359,11 +361,11 @@ class _Trainer:
         judged = AlignedTask(task.task, task.tables) if training.plain else task
         worlds = new_worlds(judged, self.keys[5], training.worlds)
         worlds = self.devices.place(worlds, spread=True)
-        play = eqx.filter_jit(evaluate)
+        placed, play = self.devices.place(judged), eqx.filter_jit(evaluate)
 
         def judge(agent: Policy) -> None:
-            key = jax.random.fold_in(self.keys[6], self.at.evaluated)
-            found = self.devices.gather(play(judged, agent, worlds, key, training.horizon))
+            key = self.devices.place(jax.random.fold_in(self.keys[6], self.at.evaluated))
+            found = self.devices.gather(play(placed, agent, worlds, key, training.horizon))
             steps, solved = int(np.sum(found.steps)), int(np.sum(found.solved))
             self.at.evaluated += 1
             self.at.reserve = steps * 5 // 4

@@ -1,0 +1,415 @@
+"""Figures of the diamond task: sub-goals, learning curves, sub-agents, the alignment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from align_rudder import plot
+from align_rudder.alignment import Alignment
+from align_rudder.diamond.methods import METHODS
+from align_rudder.diamond.tables import (
+    event_names,
+    final_stage,
+    short_goal_names,
+    short_number,
+    wilson_interval,
+)
+from align_rudder.hierarchy.logs import read_log
+from align_rudder.model import AlignRudder
+from align_rudder.sequences import GAP
+from align_rudder.text import letters_for
+
+__all__ = ["alignment_figure", "learning_curves", "subagent_curves", "subgoal_bars"]
+
+# Okabe and Ito's colours; a marker of its own for each, for print without colour.
+_STYLES = {
+    "align-rudder": ("#D55E00", "o"),
+    "separate": ("#0072B2", "s"),
+    "no-redistribution": ("#009E73", "D"),
+    "equal-reward": ("#56B4E9", "P"),
+    "no-cloning": ("#CC79A7", "v"),
+    "ppo-dense": ("#E69F00", "^"),
+    "ppo-diamond": ("#999999", "X"),
+}
+_SHOWN, _CLONED, _TUNED = "#0072B2", "#009E73", "#E69F00"
+_PHASES = ("agents", "manager")
+
+
+def _step_axis(ax: Axes, low: float, high: float, ticks: int = 6) -> None:
+    """Make x a logarithmic axis of steps, with ticks at 1, 2, 5, 10 …, as many as fit."""
+    ax.set_xscale("log")
+    ax.set_xlim(low, max(high, low * 1.01))
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        places = [d * 10.0**e for e in range(13) for d in digits]
+        inside = [p for p in places if low <= p <= high]
+        if len(inside) <= ticks:
+            break
+    ax.xaxis.set_major_locator(FixedLocator(inside))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
+
+
+# Sub-goals
+
+
+def subgoal_bars(evaluation: Mapping[str, Any]) -> Figure:
+    """Return how often each sub-goal along the consensus is reached, as bars.
+
+    Demonstrations, behavioural cloning and the fine-tuned agent (with its main agent if it has
+    one) stand side by side; what a training does not have is left out. The axis is linear up to
+    one world of all those played and logarithmic beyond, so that rare successes can be seen.
+
+    Args:
+        evaluation: Contents of `evaluation.json`.
+    """
+    stages = evaluation["stages"]
+    tuned, steps = stages[final_stage(evaluation)], short_number(evaluation["steps"])
+    after = (
+        f"fine-tuned, {steps} steps"
+        if "cloned" in stages
+        else f"{evaluation['label']}, {steps} steps"
+    )
+    series = [
+        ("demonstrations", _SHOWN, evaluation.get("demonstrations")),
+        ("behavioural cloning", _CLONED, stages.get("cloned")),
+        (after, _TUNED, tuned),
+    ]
+    series = [(label, color, found) for label, color, found in series if found]
+    names = short_goal_names(evaluation["goals"])
+    at, width = np.arange(len(names)), 0.84 / len(series)
+    figure = Figure(figsize=(max(6.0, 0.48 * len(names) + 1.2), 4.2), layout="constrained")
+    ax = figure.subplots()
+    least = 100 / max(found["worlds"] for _, _, found in series)
+    ax.set_yscale("symlog", linthresh=least, linscale=0.6)
+    for i, (label, color, found) in enumerate(series):
+        rates = 100 * np.array(found["reached"]) / found["worlds"]
+        x = at + (i - (len(series) - 1) / 2) * width
+        many = f"{found['worlds']:,} {'runs' if label == 'demonstrations' else 'worlds'}"
+        ax.bar(x, rates, width * 0.94, color=color, label=f"{label} ({many})")
+        for place, rate in zip(x, rates):
+            if rate == 0:
+                ax.annotate(
+                    "0",
+                    (place, 0),
+                    xytext=(0, 1),
+                    textcoords="offset points",
+                    ha="center",
+                    fontsize=7,
+                    color=color,
+                    fontweight="bold",
+                )
+    first = int(np.ceil(np.log10(least) - 1e-9))
+    ax.set_yticks([0.0, *(10.0**e for e in range(first, 3))])
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
+    ax.set_ylim(0, 130)
+    ax.set_xlim(-0.6, len(names) - 0.4)
+    ax.set_xticks(at, names, rotation=45, ha="right", rotation_mode="anchor", fontsize=9)
+    ax.tick_params(axis="x", length=0)
+    ax.grid(axis="y", lw=0.4, color="#dddddd")
+    ax.set_axisbelow(True)
+    ax.set_ylabel("sub-goal reached")
+    ax.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+# Learning
+
+
+def _group(folders: Sequence[str | Path]) -> dict[str, tuple[str, list[Path]]]:
+    """Return method and folders by label; seeds of the same training go together."""
+    groups: dict[tuple[Any, ...], list[Path]] = {}
+    for folder in map(Path, folders):
+        try:
+            found = json.loads((folder / "training.json").read_text())
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"{folder} is not the folder of a training: its training.json cannot be read "
+                f"({error})"
+            ) from None
+        same = {k: v for k, v in found.items() if k != "seed"}
+        key = (found.get("name", folder.name), found["steps"], json.dumps(same, sort_keys=True))
+        groups.setdefault(key, []).append(folder)
+    order = list(METHODS)
+    out: dict[str, tuple[str, list[Path]]] = {}
+    for key in sorted(groups, key=lambda k: (order.index(k[0]) if k[0] in order else 99, k[1])):
+        method, steps, _ = key
+        label = str(METHODS.get(method, method))
+        if sum(other[0] == method for other in groups) > 1:
+            label += f", {short_number(steps)} steps"
+        if label in out:
+            label += f" ({groups[key][0].name})"
+        out[label] = (method, groups[key])
+    return out
+
+
+def _curve(
+    runs: Sequence[list[dict[str, str]]], phase: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return steps, mean share, and the ends of its band; None if nothing was evaluated.
+
+    Seeds have the same schedule, so their n-th evaluations belong together; of trainings still
+    going on, those that all have.
+    """
+    mine = [[row for row in rows if row["phase"] == phase] for rows in runs]
+    length = min(map(len, mine), default=0)
+    if length == 0:
+        return None
+
+    def numbers(name: str) -> np.ndarray:
+        return np.array([[float(row[name]) for row in rows[:length]] for rows in mine])
+
+    steps, worlds, solved = numbers("steps"), numbers("worlds"), numbers("solved")
+    shares = solved / worlds
+    if len(mine) == 1:
+        low, high = wilson_interval(solved[0], worlds[0])
+    else:
+        low, high = shares.min(axis=0), shares.max(axis=0)
+    return steps.mean(axis=0), shares.mean(axis=0), low, high
+
+
+def learning_curves(
+    runs: Sequence[str | Path] | Mapping[str, Sequence[str | Path]],
+) -> Figure:
+    """Return the share of new worlds in which the diamond is found, over environment steps.
+
+    Lines are means over seeds, bands go from the least to the most; of a single seed the band is
+    the 95 % interval over worlds. The main agent's phase is dashed.
+
+    Args:
+        runs: Folders of trainings, which are grouped by method; or a label and the folders of its
+            seeds for each line.
+    """
+    if isinstance(runs, Mapping):
+        named = {label: ("", [Path(f) for f in folders]) for label, folders in runs.items()}
+    else:
+        named = _group(runs)
+    if not named:
+        raise ValueError("there is nothing to draw; give at least one folder of a training")
+    figure = Figure(figsize=(7.2, 4.0 + 0.1 * len(named)), layout="constrained")
+    ax = figure.subplots()
+    free = [style for name, style in _STYLES.items() if name not in {m for m, _ in named.values()}]
+    used: set[str] = set()
+    ends: list[np.ndarray] = []
+    top, managed, single = 0.0, False, False
+    for label, (method, folders) in named.items():
+        known = method in _STYLES and method not in used
+        color, marker = _STYLES[method] if known else free.pop(0) if free else ("#333333", "*")
+        used.add(method)
+        rows = [read_log(folder / "evaluations.csv") for folder in folders]
+        single |= len(rows) == 1
+        ended: tuple[float, float] | None = None
+        for phase in _PHASES:
+            found = _curve(rows, phase)
+            if found is None:
+                continue
+            steps, mean, low, high = found
+            later = phase == "manager"
+            managed |= later
+            if ended is not None:  # a thin line from where the sub-agents ended
+                x, y = (ended[0], steps[0]), (ended[1], 100 * mean[0])
+                ax.plot(x, y, color=color, lw=0.8, ls=":", zorder=2)
+            ax.plot(
+                steps,
+                100 * mean,
+                color=color,
+                marker=marker,
+                markersize=5,
+                markerfacecolor="white" if later else color,
+                lw=2.2 if method == "align-rudder" else 1.4,
+                ls="--" if later else "-",
+                label="_" if later else label,
+                zorder=3 if method == "align-rudder" else 2,
+            )
+            ax.fill_between(steps, 100 * low, 100 * high, color=color, alpha=0.18, lw=0)
+            ended = (float(steps[-1]), float(100 * mean[-1]))
+            ends.append(steps)
+            top = max(top, float(100 * high.max()))
+        if ended is None:
+            ax.plot([], [], color=color, marker=marker, label=f"{label} (no evaluation yet)")
+    if not ends:
+        raise ValueError("no training has an evaluation yet; its evaluations.csv is empty")
+    every = np.concatenate(ends)
+    _step_axis(ax, every.min() * 0.93, every.max() * 1.08, ticks=12)
+    ax.set_ylim(-0.01 * top, max(1.04 * top, 1e-3))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
+    ax.set(xlabel="environment steps", ylabel="new worlds in which the diamond is found")
+    ax.grid(axis="y", lw=0.4, color="#dddddd")
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    handles, labels = ax.get_legend_handles_labels()
+    if managed:
+        grey = "#555555"
+        handles.append(Line2D([], [], color=grey, ls="--", marker="o", markerfacecolor="white"))
+        labels.append("with the main agent")
+    handles.append(Patch(color="#bbbbbb"))
+    several = any(len(folders) > 1 for _, folders in named.values())
+    labels.append(
+        "95 % interval over worlds (one seed)"
+        if not several
+        else "least to most of the seeds" + (", or 95 % interval of one" if single else "")
+    )
+    ncols = 1 if max(map(len, labels)) > 60 else 2
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=ncols, frameon=False, fontsize=8
+    )
+    return figure
+
+
+def _moving_rate(reached: np.ndarray, failed: np.ndarray, window: int) -> np.ndarray:
+    """Return successes per tries over the last `window` updates; NaN where nothing was tried."""
+
+    def last(counts: np.ndarray) -> np.ndarray:
+        sums = np.concatenate([[0.0], np.cumsum(counts)])
+        end = np.arange(1, len(counts) + 1)
+        return sums[end] - sums[np.maximum(end - window, 0)]
+
+    tries = last(reached + failed)
+    return np.divide(last(reached), tries, out=np.full(len(tries), np.nan), where=tries > 0)
+
+
+def subagent_curves(
+    folder: str | Path, goals: Sequence[object] = (), window: int | None = None
+) -> Figure:
+    """Return a panel for each sub-task: accuracy while cloning, then success of tries in PPO.
+
+    Args:
+        folder: Folder of a training.
+        goals: Symbols of the sub-goals; those in its `evaluation.json` if left out, or numbers.
+        window: Updates over which tries are counted together; a fiftieth of all if None.
+    """
+    folder = Path(folder)
+    updates = read_log(folder / "updates.csv") if (folder / "updates.csv").is_file() else []
+    shown = read_log(folder / "cloning.csv") if (folder / "cloning.csv").is_file() else []
+    if not updates and not shown:
+        raise ValueError(f"{folder} has no updates yet; give the folder of a training")
+    n = sum(name.startswith(("reached_", "accuracy_")) for name in (updates or shown)[0])
+    evaluation = folder / "evaluation.json"
+    if not goals and evaluation.is_file():
+        goals = json.loads(evaluation.read_text())["goals"]
+    if goals and len(goals) != n:
+        raise ValueError(f"{folder} has {n} sub-tasks; {len(goals)} goals were given")
+    names = [f"sub-goal {k + 1}" for k in range(n)]
+    if goals:
+        names = short_goal_names([str(goal) for goal in goals])
+    columns = min(5, n)
+    rows = -(-n // columns)
+    figure = Figure(figsize=(2.3 * columns + 0.6, 1.65 * rows + 0.75))
+    outer = figure.add_gridspec(
+        rows,
+        columns,
+        left=0.65 / figure.get_figwidth(),
+        right=1 - 0.15 / figure.get_figwidth(),
+        bottom=0.6 / figure.get_figheight(),
+        top=1 - 0.3 / figure.get_figheight(),
+        wspace=0.16,
+        hspace=0.42,
+    )
+    for k, name in enumerate(names):
+        row, column = divmod(k, columns)
+        inner = outer[row, column].subgridspec(1, 2, width_ratios=(1, 2.2), wspace=0.06)
+        left, right = figure.add_subplot(inner[0]), figure.add_subplot(inner[1])
+        left.set_title(name, fontsize=9.5, loc="left", pad=3)
+        if shown:
+            x = [int(r["updates"]) for r in shown]
+            left.plot(x, [100 * float(r[f"accuracy_{k}"]) for r in shown], color=_CLONED, lw=1.4)
+            left.set_xlim(0, x[-1])
+            left.set_xticks([x[-1]], [short_number(x[-1])])
+            left.xaxis.get_majorticklabels()[0].set_horizontalalignment("right")
+        else:
+            left.set_xticks([])
+        for phase, color in zip(_PHASES, (_TUNED, _SHOWN)):
+            mine = [r for r in updates if r["phase"] == phase]
+            if not mine:
+                continue
+            reached = np.array([float(r[f"reached_{k}"]) for r in mine])
+            failed = np.array([float(r[f"failed_{k}"]) for r in mine])
+            size = window or max(len(mine) // 50, 1)
+            rates = 100 * _moving_rate(reached, failed, size)
+            right.plot([int(r["steps"]) for r in mine], rates, color=color, lw=1.4)
+        if updates:
+            every = [int(r["steps"]) for r in updates]
+            _step_axis(right, every[0], every[-1], ticks=3)
+        for ax in (left, right):
+            ax.set_ylim(-3, 104)
+            ax.set_yticks([0, 50, 100])
+            ax.grid(axis="y", lw=0.4, color="#dddddd")
+            ax.set_axisbelow(True)
+            ax.spines[["top", "right"]].set_visible(False)
+            ax.tick_params(labelsize=7.5, length=2, pad=2)
+        left.set_facecolor("#f4f4f4")
+        right.tick_params(axis="y", length=0, labelleft=False)
+        right.spines["left"].set_visible(False)
+        left.set_yticklabels(["0", "50", "100 %"] if column == 0 else [])
+    handles = [Line2D([], [], color=_CLONED), Line2D([], [], color=_TUNED)]
+    labels = ["accuracy on the demonstrations, over updates of cloning"]
+    labels += ["success of tries, over environment steps of PPO"]
+    if any(r["phase"] == "manager" for r in updates):
+        handles.append(Line2D([], [], color=_SHOWN))
+        labels.append("… with the main agent")
+    figure.legend(
+        handles, labels, loc="lower center", ncols=len(labels), frameon=False, fontsize=8.5
+    )
+    return figure
+
+
+# Alignment
+
+
+def alignment_figure(model: AlignRudder, threshold: float = 0.8) -> Figure:
+    """Return the demonstrations aligned, their consensus, and the sub-goals by name.
+
+    Args:
+        model: A fitted model with at least one strategy.
+        threshold: Share of the demonstrations that an event of the consensus must reach.
+    """
+    if not model.strategies_:
+        raise ValueError("the model has no strategy: its demonstrations have nothing in common")
+    strategy = model.strategies_[0]
+    aligned, profile = strategy.alignment, strategy.profile
+    n, length = aligned.matrix.shape
+    kept = profile.conservation >= threshold - 1e-12
+    consensus = np.full((1, length), GAP)
+    consensus[0, profile.columns[kept]] = profile.top_events[kept]
+    heights = [0.24 * n, 0.30]
+    size = (max(7.0, 0.22 * length + 1.6), sum(heights) + 2.3)
+    figure = Figure(figsize=size, layout="constrained")
+    above, below = figure.subplots(2, 1, height_ratios=heights, sharex=True)
+    plot.alignment(aligned, ax=above)
+    above.set(xlabel="", title="")
+    above.set_yticks(range(n), [str(i + 1) for i in range(n)], fontsize=8)
+    above.tick_params(axis="both", length=0, labelbottom=False)
+    own = Alignment(consensus, aligned.symbols, aligned.scores, aligned.gap)
+    plot.alignment(own, columns=profile.columns, subgoals=strategy.subgoals, ax=below)
+    below.set(xlabel="", ylabel="")
+    below.set_yticks([0], ["consensus"], fontsize=9, fontweight="bold")
+    below.tick_params(axis="both", length=0)
+    names = short_goal_names([goal.symbol for goal in strategy.subgoals])
+    places = [int(profile.columns[goal.column]) for goal in strategy.subgoals]
+    below.set_xticks(places, names, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
+    below.tick_params(axis="x", pad=7)
+    letters = letters_for(aligned.symbols)
+    handles = [Patch(color=plot.event_color(e)) for e in range(len(letters))]
+    labels = [f"{a}  {b}" for a, b in zip(letters, event_names(aligned.symbols), strict=True)]
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper center",
+        ncols=max(2, int(figure.get_figwidth() / 1.55)),
+        frameon=False,
+        fontsize=8,
+        handlelength=1.0,
+        columnspacing=1.4,
+    )
+    return figure

@@ -1,0 +1,303 @@
+"""Results in tables: how often each method finds the diamond, and each sub-goal on the way."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from align_rudder.diamond.methods import METHODS
+from align_rudder.experiments.tables import Table
+
+__all__ = [
+    "event_names",
+    "final_stage",
+    "goals_rows",
+    "goals_table",
+    "results_rows",
+    "results_table",
+    "short_goal_names",
+    "short_number",
+    "wilson_interval",
+]
+
+_CHANGE = re.compile(r"(.+?)([+-][\d.]+(?:e[+-]?\d+)?)")
+_PLAIN_VERBS = ("collect", "make", "place")  # what was collected, made or placed says enough
+_TOOL = "iron pickaxe"
+
+
+def wilson_interval(
+    successes: int | np.ndarray, trials: int | np.ndarray, z: float = 1.959963984540054
+) -> tuple[Any, Any]:
+    """Return the Wilson interval of a share, of 95 % unless `z` says otherwise.
+
+    Args:
+        successes: How many succeeded; an array for several shares.
+        trials: Of how many.
+        z: Quantile of the normal distribution.
+
+    Notes:
+        With p = k / n: (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n).
+
+    Example:
+        >>> low, high = wilson_interval(0, 10_000)
+        >>> f"{low:.2%} to {high:.2%}"
+        '0.00% to 0.04%'
+    """
+    k, n = np.asarray(successes, float), np.asarray(trials, float)
+    if (n < 1).any() or (k < 0).any() or (k > n).any():
+        raise ValueError(f"{successes} successes of {trials} trials: give 0 to all of 1 or more")
+    p = k / n
+    middle = p + z**2 / (2 * n)
+    half = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    scale = 1 + z**2 / n
+    # At the ends the bound is p itself, which rounding would miss by 1e-17.
+    low = np.where(k == 0, 0.0, (middle - half) / scale)
+    high = np.where(k == n, 1.0, (middle + half) / scale)
+    return (float(low), float(high)) if low.ndim == 0 else (low, high)
+
+
+def short_number(value: float) -> str:
+    """Return a number in few characters.
+
+    Example:
+        >>> short_number(8_000_000), short_number(1500), short_number(20)
+        ('8 M', '1.5 k', '20')
+    """
+    for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
+# Names
+
+
+def _short(symbol: Hashable) -> str:
+    """Return what an event is about: the item it gives, else the achievement, else the change."""
+    gained, made, lost = [], [], []
+    for word in str(symbol).split():
+        change = _CHANGE.fullmatch(word)
+        if change is None:
+            continue
+        name, amount = change[1], float(change[2])
+        words = name.split("_")
+        if words[0] == "did":
+            plain = len(words) > 2 and words[1] in _PLAIN_VERBS
+            made.append(" ".join(words[2:] if plain else words[1:]))
+        elif amount > 0:
+            gained.append(" ".join(words) + (f" +{amount:g}" if amount != 1 else ""))
+        else:
+            lost.append(" ".join(words) + f" −{-amount:g}")
+    return " and ".join(gained or made or lost) or str(symbol)
+
+
+def short_goal_names(goals: Sequence[Hashable]) -> list[str]:
+    """Return short names of sub-goals, numbered where they repeat.
+
+    A goal is named after the item that it gives, else after its achievement. The n-th goal of the
+    same name has the number n.
+
+    Args:
+        goals: Symbols of `DeltaEvents`: names of what changed, each with by how much.
+
+    Example:
+        >>> short_goal_names(
+        ...     ["did_collect_wood+1 wood+1", "wood+1", "did_place_table+1 wood-2", "wood+1"]
+        ... )
+        ['wood', 'wood 2', 'table', 'wood 3']
+        >>> short_goal_names(["iron_pickaxe+1 did_make_iron_pickaxe+1 coal-1 …", "did_wake_up+1"])
+        ['iron pickaxe', 'wake up']
+    """
+    seen: Counter[str] = Counter()
+    names = []
+    for goal in goals:
+        name = _short(goal)
+        seen[name] += 1
+        names.append(f"{name} {seen[name]}" if seen[name] > 1 else name)
+    return names
+
+
+def event_names(symbols: Sequence[Hashable]) -> list[str]:
+    """Return short names of different events; of two that give the same, one is its first time.
+
+    Example:
+        >>> event_names(["did_collect_wood+1 wood+1", "wood+1", "wood-2"])
+        ['first wood', 'wood', 'wood −2']
+    """
+    names = [_short(symbol) for symbol in symbols]
+    shared = Counter(names)
+    named = [
+        f"first {name}" if shared[name] > 1 and "did_" in str(symbol) else name
+        for name, symbol in zip(names, symbols, strict=True)
+    ]
+    again = Counter(named)
+    return [
+        str(symbol) if again[name] > 1 else name
+        for name, symbol in zip(named, symbols, strict=True)
+    ]
+
+
+# Results
+
+
+def final_stage(evaluation: Mapping[str, Any]) -> str:
+    """Return which stage a training ends with: "manager" if it has one, else "agent"."""
+    for stage in ("manager", "agent"):
+        if stage in evaluation["stages"]:
+            return stage
+    raise ValueError(
+        f"the evaluation of {evaluation.get('label', 'a training')} has neither agent nor manager, "
+        f"only {', '.join(evaluation['stages']) or 'no stage'}; train to the end, then evaluate"
+    )
+
+
+def _row(label: str, runs: Sequence[Mapping[str, Any]], stage: str) -> dict[str, Any]:
+    """Return the numbers of runs that differ in the seed of their training, counted together."""
+    found = [run["stages"][stage] for run in runs]
+    worlds, solved = sum(s["worlds"] for s in found), sum(s["solved"] for s in found)
+    chain = list(found[0]["deepest"])
+    deepest = Counter[str]()
+    for counts in found:
+        deepest.update(counts["deepest"])
+    tools = chain[chain.index(_TOOL) :] if _TOOL in chain else []
+    shares = [s["solved"] / s["worlds"] for s in found]
+    low, high = wilson_interval(solved, worlds)
+    return {
+        "method": runs[0]["method"],
+        "label": label,
+        "stage": stage,
+        "steps": None if stage == "cloned" else runs[0]["steps"],
+        "seeds": [run["seed"] for run in runs],
+        "max_steps": runs[0]["max_steps"],
+        "worlds": worlds,
+        "solved": solved,
+        "share": solved / worlds,
+        "low": low,
+        "high": high,
+        "least": min(shares),
+        "most": max(shares),
+        "iron_pickaxe": sum(deepest[item] for item in tools) / worlds if tools else None,
+        "deepest": max((item for item in chain if deepest[item] > 0), key=chain.index),
+    }
+
+
+def results_rows(evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row of numbers for each method and number of steps; seeds are counted together.
+
+    Our system also has rows for behavioural cloning alone (once: it does not depend on the steps)
+    and for its sub-agents without a main agent. Trainings of the same method with the same seed
+    have rows of their own.
+
+    Args:
+        evaluations: Contents of `evaluation.json` of each training.
+    """
+    order = list(METHODS)
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    again: Counter[tuple[Any, ...]] = Counter()
+    for found in evaluations:
+        setting = (found["method"], found["steps"], found["max_steps"], final_stage(found))
+        groups.setdefault((*setting, again[*setting, found["seed"]]), []).append(found)
+        again[*setting, found["seed"]] += 1
+
+    def place(setting: tuple[Any, ...]) -> tuple[int, int]:
+        method, steps = setting[:2]
+        return steps, order.index(method) if method in order else len(order)
+
+    rows: list[dict[str, Any]] = []
+    for setting in sorted(groups, key=place):
+        runs = groups[setting]
+        method, stage = setting[0], setting[3]
+        ours = method == order[0]
+        if not rows and ours and all("cloned" in run["stages"] for run in runs):
+            rows.append(_row("Behavioural cloning alone", runs, "cloned"))
+        rows.append(_row(runs[0]["label"], runs, stage))
+        if ours and stage == "manager" and all("agent" in run["stages"] for run in runs):
+            rows.append(_row("… without the main agent", runs, "agent"))
+    return rows
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.2f}"
+
+
+def results_table(evaluations: Sequence[Mapping[str, Any]], markdown: bool = False) -> str:
+    """Return the table of all methods: diamonds, iron pickaxes, and the deepest item reached.
+
+    Args:
+        evaluations: Contents of `evaluation.json` of each training.
+        markdown: Whether to return Markdown instead of text for a terminal.
+    """
+    rows = results_rows(evaluations)
+    several = any(len(row["seeds"]) > 1 for row in rows)
+    header = ["method", "steps", "seeds", "worlds", "diamond %", "95 % interval"]
+    header += ["least–most"] if several else []
+    header += [f"{_TOOL} %", "deepest item"]
+    cells = []
+    for row in rows:
+        line = [
+            row["label"],
+            "–" if row["steps"] is None else short_number(row["steps"]),
+            str(len(row["seeds"])),
+            f"{row['worlds']:,}",
+            _percent(row["share"]),
+            f"{_percent(row['low'])}–{_percent(row['high'])}",
+        ]
+        if several:
+            single = len(row["seeds"]) == 1
+            line.append("–" if single else f"{_percent(row['least'])}–{_percent(row['most'])}")
+        cells.append([*line, _percent(row["iron_pickaxe"]), row["deepest"]])
+    limits = sorted({row["max_steps"] for row in rows})
+    notes = [
+        f"new worlds, episodes of at most {' or '.join(f'{n:,}' for n in limits)} steps; Wilson "
+        "interval over worlds",
+        "deepest item: reached in at least one world",
+    ]
+    if several:
+        notes.append("worlds of all seeds together; least–most: diamond % of the single trainings")
+    table = Table("Diamonds in new worlds", header, cells, tuple(notes))
+    return table.markdown() if markdown else table.text()
+
+
+def goals_rows(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return for each sub-goal the shares of demonstrations, after cloning and after fine-tuning.
+
+    A stage that the training does not have is None.
+    """
+    stages = evaluation["stages"]
+    counted = {
+        "demonstrations": evaluation.get("demonstrations"),
+        "cloned": stages.get("cloned"),
+        "fine_tuned": stages[final_stage(evaluation)],
+    }
+    names = short_goal_names(evaluation["goals"])
+    return [
+        {"goal": name, "symbol": symbol}
+        | {
+            stage: found["reached"][k] / found["worlds"] if found else None
+            for stage, found in counted.items()
+        }
+        for k, (name, symbol) in enumerate(zip(names, evaluation["goals"], strict=True))
+    ]
+
+
+def goals_table(evaluation: Mapping[str, Any], markdown: bool = False) -> str:
+    """Return how often each sub-goal is reached: demonstrations, cloning, fine-tuning.
+
+    Args:
+        evaluation: Contents of `evaluation.json`.
+        markdown: Whether to return Markdown instead of text for a terminal.
+    """
+    columns = ("demonstrations", "cloned", "fine_tuned")
+    rows = [[r["goal"], *(_percent(r[c]) for c in columns)] for r in goals_rows(evaluation)]
+    header = ["sub-goal", "demonstrations %", "BC %", "fine-tuned %"]
+    stage = evaluation["stages"][final_stage(evaluation)]
+    steps = short_number(evaluation["steps"])
+    notes = [f"fine-tuned: {stage['worlds']:,} new worlds, after {steps} steps"]
+    if evaluation.get("demonstrations"):
+        notes.append(f"demonstrations: {evaluation['demonstrations']['worlds']}")
+    table = Table(f"Sub-goals reached, {evaluation['label']}", header, rows, tuple(notes))
+    return table.markdown() if markdown else table.text()

@@ -1,0 +1,1 @@
+"""The MineRL dataset: reading it, converting it, and generating trees in its format."""

@@ -1,0 +1,94 @@
+"""Videos whose colours tell the number of each frame, modulo 512, after the codec as well."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+
+import numpy as np
+
+from align_rudder.minerl.frames import import_av
+from align_rudder.minerl.spaces import FRAME_RATE, FRAME_SIZE
+
+__all__ = ["cut_video", "frame_colour", "frame_number", "write_video"]
+
+_CODES = 512  # three digits of base 8, one for each colour channel
+
+
+def frame_colour(number: int) -> tuple[int, int, int]:
+    """Return the colour of a frame, counted from the beginning of its video.
+
+    Example:
+        >>> frame_colour(0), frame_colour(1), frame_colour(8)
+        ((16, 16, 16), (48, 16, 16), (16, 48, 16))
+    """
+    code = number % _CODES
+    return 16 + code % 8 * 32, 16 + code // 8 % 8 * 32, 16 + code // 64 * 32
+
+
+def frame_number(picture: np.ndarray) -> int:
+    """Return the number of a frame modulo 512 from its picture, of any size.
+
+    Example:
+        >>> frame_number(np.full((64, 64, 3), frame_colour(1000), np.uint8)), 1000 % 512
+        (488, 488)
+    """
+    red, green, blue = (np.asarray(picture, float).reshape(-1, 3).mean(0) // 32).astype(int)
+    return int(red + 8 * green + 64 * blue)
+
+
+def write_video(
+    path: str | os.PathLike[str],
+    n_frames: int,
+    *,
+    b_frames: int = 0,
+    key_frame_every: int = 250,
+    index_first: bool = False,
+) -> None:
+    """Write a video (H.264, 64×64, 20 frames/s) whose colours tell the numbers of its frames.
+
+    Args:
+        path: The file.
+        n_frames: Number of frames.
+        b_frames: How many frames in a row may refer to later ones, so that the order in the file
+            is not that of display.
+        key_frame_every: Frames from one key frame to the next.
+        index_first: Whether the index stands at the beginning of the file ("faststart").
+    """
+    av = import_av()
+    from av.video.reformatter import VideoReformatter
+
+    convert = VideoReformatter()
+    options = {"movflags": "faststart"} if index_first else {}
+    with av.open(os.fspath(path), "w", format="mp4", options=options) as container:
+        stream = container.add_stream("libx264", rate=FRAME_RATE)
+        stream.width, stream.height, stream.pix_fmt = FRAME_SIZE, FRAME_SIZE, "yuv420p"
+        stream.codec_context.thread_count = 1
+        stream.options = {
+            "preset": "veryfast" if b_frames else "ultrafast",
+            "crf": "18",
+            "bf": str(b_frames),
+            "b-adapt": "0",
+            "g": str(key_frame_every),
+        }
+        picture = np.empty((FRAME_SIZE, FRAME_SIZE, 3), np.uint8)
+        for number in range(n_frames):
+            picture[:] = frame_colour(number)
+            frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
+            frame = convert.reformat(frame, format="yuv420p", threads=1)
+            frame.pts = number
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+
+
+def cut_video(source: str | os.PathLike[str], path: str | os.PathLike[str], n_frames: int) -> None:
+    """Copy the first frames of a video without encoding them again."""
+    av = import_av()
+    with (
+        av.open(os.fspath(source)) as given,
+        av.open(os.fspath(path), "w", format="mp4") as container,
+    ):
+        stream = container.add_stream_from_template(given.streams.video[0])
+        for packet in islice(given.demux(video=0), n_frames):
+            packet.stream = stream
+            container.mux(packet)

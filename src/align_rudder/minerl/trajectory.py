@@ -1,0 +1,294 @@
+"""Trajectory: one recording of the MineRL dataset, read from its files when asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from align_rudder.minerl.frames import count_frames, observation_frames
+from align_rudder.minerl.spaces import (
+    DIAMOND_REWARD,
+    ENUMS,
+    FORMATS,
+    FRAME_SIZE,
+    Format,
+    action_mask,
+    array_names,
+    enum_indices,
+    task_named,
+)
+
+__all__ = ["DamagedTrajectoryError", "Trajectory"]
+
+
+class DamagedTrajectoryError(ValueError):
+    """A trajectory cannot be used; the message begins with its name."""
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """One recording of a person playing, read from its folder when asked for.
+
+    Args:
+        path: Its folder, with `recording.mp4`, `rendered.npz` and `metadata.json`.
+        task: Name of the task, such as "MineRLObtainDiamond-v0".
+        version: Version of the format, 3 or 4.
+    """
+
+    path: Path
+    task: str
+    version: int
+
+    @property
+    def name(self) -> str:
+        """The name of its folder, such as "v3_absolute_grape_changeling-6_37339-46767"."""
+        return self.path.name
+
+    @property
+    def video(self) -> Path:
+        """The recording."""
+        return self.path / "recording.mp4"
+
+    @property
+    def format(self) -> Format:
+        """What is special to its version."""
+        return FORMATS[self.version]
+
+    @property
+    def action_mask(self) -> np.ndarray:
+        """For each of `HEADS`, whether the actions of this trajectory have it."""
+        return action_mask(self.task)
+
+    @cached_property
+    def metadata(self) -> dict[str, Any]:
+        """The content of `metadata.json`."""
+        try:
+            found = json.loads((self.path / "metadata.json").read_bytes())
+        except FileNotFoundError:
+            raise self.damaged("it has no metadata.json") from None
+        except (OSError, ValueError) as error:
+            raise self.damaged(f"metadata.json cannot be read: {error}") from error
+        if not isinstance(found, dict):
+            raise self.damaged(f"metadata.json holds a {type(found).__name__}, not an object")
+        for key in ("duration_steps", "true_video_frame_count"):
+            if not isinstance(found.get(key), int) or found[key] < 1:
+                raise self.damaged(
+                    f"metadata.json has {key} = {found.get(key)!r}; a count above 0 is needed"
+                )
+        return found
+
+    def __len__(self) -> int:
+        """The number of steps T; there are T+1 observations."""
+        return self.metadata["duration_steps"]
+
+    @property
+    def n_frames(self) -> int:
+        """The number of frames of the recording, those before the first observation included."""
+        return self.metadata["true_video_frame_count"]
+
+    def arrays(self, names: Iterable[str] | None = None) -> dict[str, np.ndarray]:
+        """Return arrays as they are stored, all or those named (such as "action$camera")."""
+        known = array_names(self.task, self.version)
+        names = known if names is None else tuple(names)
+        if unknown := [name for name in names if name not in known]:
+            raise ValueError(f"{self.task} has no arrays {unknown}; it has {', '.join(known)}")
+        return dict(self._read(names))
+
+    def _read(self, names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
+        """Yield arrays one by one, each with the type and length that the format demands."""
+        try:
+            archive = np.load(self.path / "rendered.npz", allow_pickle=False)
+        except FileNotFoundError:
+            raise self.damaged("it has no rendered.npz") from None
+        except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+            raise self.damaged(f"rendered.npz is truncated or damaged ({error})") from error
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise self.damaged("rendered.npz is a single array, not an archive")
+        with archive:
+            if missing := [name for name in names if name not in archive.files]:
+                raise self.damaged(f"rendered.npz has no {', '.join(missing)}")
+            for name in names:
+                try:
+                    array = archive[name]
+                except Exception as error:  # zlib, zipfile and numpy each fail in their own ways
+                    raise self.damaged(
+                        f"rendered.npz is truncated or damaged at {name} ({error})"
+                    ) from error
+                self._check(name, array)
+                yield name, array
+
+    def _check(self, name: str, array: np.ndarray) -> None:
+        steps = len(self)
+        shape = (steps + 1,) if name.startswith("observation$") else (steps,)
+        if name == "action$camera":
+            shape = (steps, 2)
+        if array.shape != shape:
+            raise self.damaged(
+                f"{name} has shape {array.shape}; for {steps} steps (metadata.json) {shape} is "
+                "needed"
+            )
+        part = re.split(r"[$.]", name)[-1]
+        if part in (*ENUMS, "type"):
+            kinds = "U"
+        else:
+            kinds = "f" if name in ("reward", "action$camera") else "iu"
+        if array.dtype.kind not in kinds:
+            raise self.damaged(f"{name} holds {array.dtype}, which the format does not have there")
+
+    def damaged(self, reason: str) -> DamagedTrajectoryError:
+        """Return an error that names this trajectory."""
+        return DamagedTrajectoryError(f"{self.task}/{self.name}: {reason}")
+
+    @property
+    def rewards(self) -> np.ndarray:
+        """The rewards (T,), read from the file."""
+        return self.arrays(["reward"])["reward"]
+
+    @cached_property
+    def total_reward(self) -> float:
+        """The sum of the rewards, from the rewards themselves."""
+        return float(self.rewards.sum(dtype=np.float64))
+
+    @cached_property
+    def has_diamond(self) -> bool:
+        """Whether a diamond was mined, which shows only in the reward (`success` is unreliable)."""
+        return bool(self.rewards.max() >= DIAMOND_REWARD)
+
+    def inventory(self) -> np.ndarray | None:
+        """Return the counts of `ITEMS` (T+1, 18), or None for a task that records none."""
+        items = task_named(self.task).items
+        if not items:
+            return None
+        columns = self._read([f"observation$inventory${item}" for item in items])
+        out = np.empty((len(self) + 1, len(items)), np.int32)
+        for i, (_, column) in enumerate(columns):
+            out[:, i] = column
+        return out
+
+    def mainhand(self) -> dict[str, np.ndarray] | None:
+        """Return `damage`, `maxDamage` and `type` (T+1,), or None for a task that records none."""
+        if not task_named(self.task).items:
+            return None
+        parts = ("damage", "maxDamage", "type")
+        stored = self.arrays(self.format.mainhand + part for part in parts)
+        return {part: stored[self.format.mainhand + part] for part in parts}
+
+    def actions(self) -> dict[str, np.ndarray]:
+        """Return the actions: buttons 0/1, camera degrees, and enums as indices into `ENUMS`.
+
+        Only the heads that the task has; `action_mask` says which.
+        """
+        heads, out = task_named(self.task).heads, {}
+        for head, (_, array) in zip(heads, self._read([f"action${head}" for head in heads])):
+            if head in ENUMS:
+                try:
+                    array = enum_indices(head, array)
+                except ValueError as error:
+                    raise self.damaged(str(error)) from error
+            out[head] = array
+        return out
+
+    def frames(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        size: int | None = None,
+        repeat_last: bool = True,
+    ) -> Iterator[np.ndarray]:
+        """Return an iterator over the pictures of observations `start` to `stop` (exclusive).
+
+        Args:
+            start: First observation.
+            stop: Observation to stop before; None for all T+1.
+            size: Side of the pictures, 64 if None.
+            repeat_last: Whether the last observation repeats the picture before it, as in the
+                reference loader.
+        """
+        if not self.video.is_file():
+            raise self.damaged("it has no recording.mp4")
+        if not 0 <= start <= (len(self) + 1 if stop is None else stop) <= len(self) + 1:
+            raise ValueError(
+                f"observations {start}:{stop} are not a part of the {len(self) + 1} of {self.name}"
+            )
+        return self._frames(start, stop, size, repeat_last)
+
+    def _frames(
+        self, start: int, stop: int | None, size: int | None, repeat_last: bool
+    ) -> Iterator[np.ndarray]:
+        try:
+            yield from observation_frames(
+                self.video,
+                len(self),
+                self.n_frames,
+                start,
+                stop,
+                size=size,
+                repeat_last=repeat_last,
+            )
+        except ValueError as error:
+            raise self.damaged(str(error)) from error
+
+    def frame_array(
+        self, start: int = 0, stop: int | None = None, *, size: int | None = None
+    ) -> np.ndarray:
+        """Return the pictures of observations `start` to `stop` as one array (n, size, size, 3)."""
+        side = size or FRAME_SIZE
+        n = (len(self) + 1 if stop is None else stop) - start
+        out = np.empty((max(n, 0), side, side, 3), np.uint8)
+        for i, picture in enumerate(self.frames(start, stop, size=size)):
+            out[i] = picture
+        return out
+
+    def check(self, video: Literal["packets", "frames"] | None = "packets") -> None:
+        """Read everything once and raise `DamagedTrajectoryError` if something is wrong.
+
+        Args:
+            video: How the recording is checked: "packets" counts its packets, "frames" decodes
+                every frame, None leaves it out (which needs no PyAV).
+        """
+        steps = len(self)
+        if (duration := self.metadata.get("duration_ms")) != 50 * steps:
+            raise self.damaged(
+                f"metadata.json has duration_ms = {duration!r}; {steps} steps take {50 * steps}"
+            )
+        for name, array in self._read(array_names(self.task, self.version)):
+            part = re.split(r"[$.]", name)[-1]
+            if array.dtype.kind == "U":
+                try:
+                    enum_indices(part, array)
+                except ValueError as error:
+                    raise self.damaged(str(error)) from error
+            elif name == "reward":
+                if not np.isfinite(array).all():
+                    raise self.damaged("reward has values that are not finite")
+                # cached, as reading is the slow part
+                self.__dict__["total_reward"] = float(array.sum(dtype=np.float64))
+                self.__dict__["has_diamond"] = bool(array.max() >= DIAMOND_REWARD)
+        if self.n_frames < steps + 1:
+            raise self.damaged(
+                f"metadata.json counts {self.n_frames} frames; {steps} steps need {steps + 1}"
+            )
+        if video is None:
+            return
+        if not self.video.is_file():
+            raise self.damaged("it has no recording.mp4")
+        try:
+            found = count_frames(self.video, decode=video == "frames")
+            if found > self.n_frames and video == "packets":
+                # A packet may hold nothing that can be shown: what is decoded counts.
+                found = count_frames(self.video, decode=True)
+        except ValueError as error:
+            raise self.damaged(str(error)) from error
+        if found != self.n_frames:
+            raise self.damaged(
+                f"recording.mp4 has {found} frames; metadata.json counts {self.n_frames}"
+            )
