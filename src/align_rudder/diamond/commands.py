@@ -254,11 +254,12 @@ class Evaluate:
     def _record(self, known: Prepared, folder: Path) -> None:
         import jax
 
-        from align_rudder.diamond.results import load_stage
+        from align_rudder.diamond.results import load_stage, read_training
         from align_rudder.diamond.video import record, save_video
 
         task, agent = load_stage(folder, known.task, known.tables)
-        run = record(task, agent, jax.random.key(self.seed))
+        with jax.default_matmul_precision(read_training(folder)[1].precision):
+            run = record(task, agent, jax.random.key(self.seed))
         if run is None:
             print(f"no run of {folder} found a diamond; no video", file=sys.stderr)
             return

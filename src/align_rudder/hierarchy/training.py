@@ -330,7 +330,8 @@ class _Trainer:
             self.at.updates += 1
             self._count(ppo.batch)
             self._log(metrics)
-            done = (self.at.steps - self.at.begun) / length * evaluations
+            # Evaluations are close together at first, where learning is fast.
+            done = ((self.at.steps - self.at.begun) / length) ** 0.5 * evaluations
             due = done >= self.at.evaluated or not self._fits(ppo, budget)
             if due:
                 judge(learner.agent)
