@@ -15,6 +15,7 @@ from pathlib import Path
 
 import alignment
 import learners
+import minerl
 import prefix
 import rivals
 import tyro
@@ -28,7 +29,7 @@ class Arguments:
     """Run all benchmarks."""
 
     quick: bool = False
-    """Leave out the rivals on the largest alignment (which take many minutes)."""
+    """Leave out the rivals on the largest alignment (many minutes) and most of MineRL."""
     timeout: float = 600.0
     """Seconds after which a rival is stopped."""
     json: Path | None = Path("results/bench.json")
@@ -56,6 +57,10 @@ def main(arguments: Arguments) -> None:
             f"  {row['method']:<14} {row['ns_per_step']:8.0f} ns  "
             f"{row['times_q_learning']:6.2f} times Q-learning"
         )
+    print()
+    print("MineRL data of the real size: how fast it is read, and in how much memory")
+    found["minerl"] = minerl.measure(10 if arguments.quick else 122)
+    minerl.show(found["minerl"])
     print()
     print("Alignment beside scikit-bio and ClustalW")
     engines = [e for e in alignment.ENGINES if e != "ClustalW" or rivals.clustalw_program()]

@@ -14,6 +14,7 @@ from align_rudder.hierarchy.logs import read_log  # noqa: E402
 
 SCRIPT = Path(__file__).parent / "two_processes.py"
 TWO_DEVICES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+QUICK = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # most of the time goes into compiling
 AGENTS = ("cloned.npz", "agent.npz", "manager.npz")
 LOSSES = ("policy_loss", "value_loss", "entropy")
 
@@ -28,7 +29,7 @@ def start(folder, *where, **environment):
     plain = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
     return subprocess.Popen(
         [sys.executable, str(SCRIPT), str(folder), *where],
-        env={**plain, "JAX_PLATFORMS": "cpu", **environment},
+        env={**plain, "JAX_PLATFORMS": "cpu", **QUICK, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -86,7 +87,8 @@ def test_the_same_agents_are_learned(trained, where):
             for leaf in set(one.files) - {"header"}:
                 np.testing.assert_allclose(many[leaf], one[leaf], rtol=1e-4, atol=1e-5)
     with np.load(base / "one" / "cloned.npz") as before, np.load(base / "one" / "agent.npz") as now:
-        assert any((before[leaf] != now[leaf]).any() for leaf in before.files)
+        leaves = set(before.files) - {"header"}
+        assert any((before[leaf] != now[leaf]).any() for leaf in leaves)
 
 
 def test_only_one_process_writes(trained):

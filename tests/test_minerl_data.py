@@ -334,6 +334,33 @@ def test_segments_are_found_by_seeking(tmp_path, monkeypatch, b_frames, index_fi
     assert not decoded
 
 
+@pytest.mark.parametrize("b_frames", [0, 2])
+def test_frames_that_an_edit_list_hides_do_not_count(tmp_path, monkeypatch, b_frames):
+    """Videos cut without encoding hold frames from the last key frame on that are never shown."""
+    write_video(tmp_path / "whole.mp4", 120, key_frame_every=50, b_frames=b_frames)
+    path, options = tmp_path / "cut.mp4", {"avoid_negative_ts": "disabled", "use_editlist": "1"}
+    with (
+        av.open(str(tmp_path / "whole.mp4")) as whole,
+        av.open(str(path), "w", options=options) as cut,
+    ):
+        stream = cut.add_stream_from_template(whole.streams.video[0])
+        second = int(1 / whole.streams.video[0].time_base)
+        for packet in whole.demux(video=0):
+            if packet.size:
+                packet.pts, packet.dts = packet.pts - second, packet.dts - second
+                packet.stream = stream
+                cut.mux(packet)
+    with av.open(str(path)) as container:
+        assert any(packet.is_discard for packet in container.demux(video=0))
+    assert count_frames(path) == count_frames(path, decode=True) == 100
+    numbers = [frame_number(picture) for picture in read_frames(path)]
+    assert numbers == list(range(20, 120))
+    monkeypatch.setattr(frames_module, "_WORTH_SEEKING", 0)
+    for start in (1, 29, 30, 31, 79, 80, 98):
+        found = [frame_number(p) for p in read_frames(path, start, start + 2, n_frames=100)]
+        assert found == numbers[start : start + 2]
+
+
 def test_segments_where_frames_cannot_be_told_by_time(tmp_path, monkeypatch):
     path = tmp_path / "video.mp4"
     write_video(path, 60, key_frame_every=10)

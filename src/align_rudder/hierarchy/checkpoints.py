@@ -60,7 +60,9 @@ def save_tree(
     for name, leaf in _named(tree):
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             leaf = jax.random.key_data(leaf)
-        arrays[name] = _narrow(np.asarray(leaf))
+        array = np.asarray(leaf)
+        # NumPy's files know no bfloat16; as floats its numbers are the same.
+        arrays[name] = array.astype(np.float32) if leaf.dtype == jnp.bfloat16 else _narrow(array)
     header = {"configuration": dict(configuration), "notes": dict(notes or {})}
     save_npz(path, _FORMAT, _VERSION, header, arrays, level=1)
 
@@ -91,6 +93,8 @@ def load_tree(
         expected = leaf.shape if not is_key else jax.eval_shape(jax.random.key_data, leaf).shape
         if array.shape != expected:
             raise ValueError(f"{path}: {name} has shape {array.shape}; {expected} is needed")
+        if not is_key and not np.can_cast(array.dtype, leaf.dtype, "same_kind"):
+            raise ValueError(f"{path}: {name} has type {array.dtype}; {leaf.dtype} is needed")
         if is_key:
             leaves.append(jax.random.wrap_key_data(jnp.asarray(array, jnp.uint32)))
         else:

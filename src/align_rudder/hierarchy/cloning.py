@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
 from align_rudder.hierarchy.alignment import start_position
@@ -112,8 +113,8 @@ def clone_agent(
         batch: Examples of an update.
         learning_rate: Learning rate.
         decay: Decay of weights.
-        points: Points of the curve (points, 1 + 2 K): number of updates, then the mean loss and
-            accuracy on the examples of each sub-task.
+        points: Points of the curve (points, 1 + 2 K), at most: number of updates, then the mean
+            loss and accuracy on the examples of each sub-task.
     """
     change = optax.adamw(learning_rate, weight_decay=decay)
     arrays, static = eqx.partition(agent, eqx.is_inexact_array)
@@ -127,7 +128,7 @@ def clone_agent(
 
     def loss(arrays: Any, some: Examples) -> jax.Array:
         logits = logits_of(arrays, some)
-        return optax.softmax_cross_entropy_with_integer_labels(logits, some.action).mean()
+        return actions.cross_entropy(logits, some.action).mean()
 
     def step(carry: Any, key: jax.Array) -> Any:
         arrays, memory = carry
@@ -139,12 +140,12 @@ def clone_agent(
     def part(carry: Any, keys: jax.Array) -> Any:
         carry, _ = jax.lax.scan(step, carry, keys)
         logits = logits_of(carry[0], examples)
-        losses = optax.softmax_cross_entropy_with_integer_labels(logits, examples.action)
+        losses = actions.cross_entropy(logits, examples.action)
         right = logits.argmax(axis=1) == examples.action
         return carry, jnp.concatenate([share @ losses, share @ right])
 
-    points = min(points, updates)
-    keys = jax.random.split(key, updates // points * points).reshape(points, -1)
+    points = max(p for p in range(1, points + 1) if updates % p == 0)
+    keys = jax.random.split(key, updates).reshape(points, -1)
     (arrays, _), curve = jax.lax.scan(part, (arrays, change.init(arrays)), keys)
     at = (jnp.arange(points) + 1.0) * (updates // points)
     return eqx.combine(arrays, static), jnp.concatenate([at[:, None], curve], axis=1)

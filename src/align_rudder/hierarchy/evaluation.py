@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
 
@@ -87,7 +88,7 @@ def play_on(
         s, over = play.states, play.over
         seen = jax.vmap(task.task.observe)(s.state)
         logits, _ = jax.vmap(agent, (None, 0, 0, 0))(task, seen, s.subtask, s.position.cell)
-        action = jax.random.categorical(k_act, logits / temperature)
+        action = actions.sample(k_act, logits, temperature)
         new, out = jax.vmap(task.step)(jax.random.split(k_step, n), s, action)
 
         def keep(a: jax.Array, b: jax.Array) -> jax.Array:

@@ -38,6 +38,5 @@ class Log:
 def read_log(path: str | Path) -> list[dict[str, str]]:
     """Return the rows of a log; a last row that was cut off is left out."""
     with Path(path).open(newline="") as file:
-        reader = csv.DictReader(file)
-        columns = set(reader.fieldnames or [])
-        return [row for row in reader if set(row) == columns and None not in row.values()]
+        lines = [line for line in file if line.endswith("\n")]
+    return list(csv.DictReader(lines))

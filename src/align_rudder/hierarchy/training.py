@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from align_rudder._files import write_whole
 from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
-from align_rudder.hierarchy.aligned import AlignedTask, PlainTask
+from align_rudder.hierarchy.aligned import PAYS, AlignedTask, PlainTask
 from align_rudder.hierarchy.alignment import AlignmentTables, reached_goals
 from align_rudder.hierarchy.checkpoints import digest, load_tree, save_tree
 from align_rudder.hierarchy.cloning import Shown, clone_agent, follow_demonstrations
@@ -84,8 +84,12 @@ class Training:
         for name in ("steps", "pool", "buffer", "worlds", "horizon", "evaluations", "patience"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)}: at least 1 is needed")
+        if self.clone < 0:
+            raise ValueError(f"clone={self.clone}: 0 for none, or more")
         if not 0 <= self.manager < 1:
             raise ValueError(f"manager={self.manager} is a share of the steps: from 0 to below 1")
+        if self.pay not in PAYS:
+            raise ValueError(f"pay={self.pay!r} is not one of {', '.join(PAYS)}")
         if self.plain and self.pay not in ("task", "dense"):
             raise ValueError(f"a plain learner is paid 'task' or 'dense', not {self.pay!r}")
 

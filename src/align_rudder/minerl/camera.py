@@ -1,0 +1,43 @@
+"""Camera angles in 11 bins for each axis, shared between the two nearest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["BINS", "camera_targets", "nearest_bins", "turn_of"]
+
+BINS = np.array([-60.0, -30.0, -15.0, -7.0, -2.5, 0.0, 2.5, 7.0, 15.0, 30.0, 60.0])
+"""Centres of the bins in degrees: fine near zero, where most turns are; the paper gives only their
+number."""
+
+
+def camera_targets(angles: np.ndarray) -> np.ndarray:
+    """Return the probability of each bin (…, 11) that stands for angles (…) in degrees.
+
+    An angle between two centres is shared between them by distance, so that the expected angle is
+    the true one; beyond the last centre it is the last.
+
+    Example:
+        >>> camera_targets(np.array(5.65)).round(2)
+        array([0. , 0. , 0. , 0. , 0. , 0. , 0.3, 0.7, 0. , 0. , 0. ])
+    """
+    angles = np.asarray(angles, float)
+    if not np.isfinite(angles).all():
+        raise ValueError("camera angles must be finite")
+    clipped = np.clip(angles, BINS[0], BINS[-1])
+    low = np.clip(np.searchsorted(BINS, clipped, side="right") - 1, 0, len(BINS) - 2)
+    share = (clipped - BINS[low]) / (BINS[low + 1] - BINS[low])
+    out = np.zeros((*angles.shape, len(BINS)), np.float32)
+    np.put_along_axis(out, low[..., None], (1 - share)[..., None], axis=-1)
+    np.put_along_axis(out, (low + 1)[..., None], share[..., None], axis=-1)
+    return out
+
+
+def nearest_bins(angles: np.ndarray) -> np.ndarray:
+    """Return the index of the nearest centre."""
+    return np.abs(np.asarray(angles, float)[..., None] - BINS).argmin(axis=-1)
+
+
+def turn_of(bins: np.ndarray) -> np.ndarray:
+    """Return the angles that bins stand for."""
+    return BINS[np.asarray(bins)]

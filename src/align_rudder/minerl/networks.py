@@ -1,0 +1,167 @@
+"""Policy and value networks of the paper's appendix: convolutions, LSTM, one head per action.
+
+The layers as printed give 128 features for a 48×48 picture; with zero padding 1 also on the third
+and fourth layer they give the paper's 288, so that is what is built.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from align_rudder.minerl.camera import BINS
+from align_rudder.minerl.spaces import BUTTONS, ENUMS
+
+__all__ = ["FRAMES", "HEAD_SIZES", "SubAgent", "count_parameters", "new_sub_agent"]
+
+FRAMES = 32
+"""Number of most recent frames that the networks see."""
+HEAD_SIZES = {
+    **dict.fromkeys(BUTTONS, 2),
+    "pitch": len(BINS),
+    "yaw": len(BINS),
+    **{head: len(values) for head, values in ENUMS.items()},
+}
+"""Choices of each part of an action; a button is one Bernoulli unit."""
+
+_CHANNELS = (3, 16, 32, 64, 32)
+_KERNELS = (4, 4, 3, 3)
+_FEATURES = 288
+_UNITS = 256
+_MOMENTUM = 0.1
+
+
+class Norm(eqx.Module):
+    """Batch normalisation over all pictures and places of a batch."""
+
+    scale: jax.Array
+    offset: jax.Array
+    mean: jax.Array
+    variance: jax.Array
+
+    def __init__(self, n: int) -> None:
+        self.scale, self.offset = jnp.ones(n), jnp.zeros(n)
+        self.mean, self.variance = jnp.zeros(n), jnp.ones(n)
+
+    def __call__(self, x: jax.Array, learning: bool) -> tuple[jax.Array, Norm]:
+        """Return x (N, C, H, W) normalised, and the layer with new running means."""
+        if learning:
+            mean, variance = x.mean(axis=(0, 2, 3)), x.var(axis=(0, 2, 3))
+            count = x.size // x.shape[1]
+            unbiased = variance * count / max(count - 1, 1)
+            kept = [
+                jax.lax.stop_gradient((1 - _MOMENTUM) * old + _MOMENTUM * new)
+                for old, new in ((self.mean, mean), (self.variance, unbiased))
+            ]
+            layer = eqx.tree_at(lambda n: (n.mean, n.variance), self, tuple(kept))
+        else:
+            mean, variance = jax.lax.stop_gradient((self.mean, self.variance))
+            layer = self
+        shaped = [v[None, :, None, None] for v in (mean, variance, self.scale, self.offset)]
+        out = (x - shaped[0]) * jax.lax.rsqrt(shaped[1] + 1e-5) * shaped[2] + shaped[3]
+        return out, layer
+
+
+class Encoder(eqx.Module):
+    """Four convolutions with batch normalisation, and an LSTM over the frames."""
+
+    convolutions: list[eqx.nn.Conv2d]
+    norms: list[Norm]
+    lstm: eqx.nn.LSTMCell
+
+    def __init__(self, key: jax.Array) -> None:
+        keys = jax.random.split(key, 5)
+        self.convolutions = [
+            eqx.nn.Conv2d(a, b, kernel, stride=2, padding=1, key=k)
+            for a, b, kernel, k in zip(_CHANNELS, _CHANNELS[1:], _KERNELS, keys)
+        ]
+        self.norms = [Norm(n) for n in _CHANNELS[1:]]
+        self.lstm = eqx.nn.LSTMCell(_FEATURES, _UNITS, key=keys[4])
+
+    def __call__(self, pictures: jax.Array, learning: bool = False) -> tuple[jax.Array, Encoder]:
+        """Return what the last of the frames (B, 32, 48, 48, 3) means (B, 256), and the encoder."""
+        n, t = pictures.shape[:2]
+        x = pictures.reshape(n * t, *pictures.shape[2:]).astype(jnp.float32) / 255
+        x = x.transpose(0, 3, 1, 2)
+        norms = []
+        for convolution, norm in zip(self.convolutions, self.norms):
+            x, kept = norm(jax.vmap(convolution)(x), learning)
+            norms.append(kept)
+            x = jax.nn.relu(x)
+        features = x.reshape(n, t, -1)
+
+        def step(carry: tuple[jax.Array, jax.Array], seen: jax.Array) -> Any:
+            return jax.vmap(self.lstm)(seen, carry), None
+
+        zero = jnp.zeros((n, _UNITS))
+        (hidden, _), _ = jax.lax.scan(step, (zero, zero), features.swapaxes(0, 1))
+        return hidden, eqx.tree_at(lambda e: e.norms, self, norms)
+
+
+class SubAgent(eqx.Module):
+    """Policy and value, two networks that share nothing.
+
+    Called like every agent of `hierarchy`, with one observation: the 32 most recent pictures.
+    """
+
+    actor: Encoder
+    heads: eqx.nn.Linear
+    critic: Encoder
+    value: eqx.nn.Linear
+
+    def __call__(
+        self, task: Any, observation: jax.Array, subtask: jax.Array, cell: jax.Array
+    ) -> tuple[dict[str, jax.Array], jax.Array]:
+        """Return the logits of each head, and the value."""
+        hidden, _ = self.actor(observation[None])
+        seen, _ = self.critic(observation[None])
+        return split_heads(self.heads(hidden[0])), self.value(seen[0])[0]
+
+    def clone(
+        self, observations: jax.Array, learning: bool = True
+    ) -> tuple[dict[str, jax.Array], SubAgent]:
+        """Return logits for a batch of observations, and the agent with new running means."""
+        hidden, actor = self.actor(observations, learning)
+        return split_heads(jax.vmap(self.heads)(hidden)), eqx.tree_at(
+            lambda a: a.actor, self, actor
+        )
+
+
+def split_heads(out: jax.Array) -> dict[str, jax.Array]:
+    """Return the logits of each head from the units of the last layer (…, 61)."""
+    logits, at = {}, 0
+    for head, size in HEAD_SIZES.items():
+        width = 1 if size == 2 else size
+        units = out[..., at : at + width]
+        at += width
+        # A button is pressed with probability σ(unit): the same as logits (0, unit).
+        logits[head] = (
+            jnp.concatenate([jnp.zeros_like(units), units], axis=-1) if size == 2 else units
+        )
+    return logits
+
+
+def new_sub_agent(key: jax.Array) -> SubAgent:
+    """Return an untrained sub-agent."""
+    keys = jax.random.split(key, 4)
+    units = sum(1 if size == 2 else size for size in HEAD_SIZES.values())
+    return SubAgent(
+        Encoder(keys[0]),
+        eqx.nn.Linear(_UNITS, units, key=keys[1]),
+        Encoder(keys[2]),
+        eqx.nn.Linear(_UNITS, 1, key=keys[3]),
+    )
+
+
+def count_parameters(agent: SubAgent) -> dict[str, int]:
+    """Return the numbers that are learned, of policy and value."""
+
+    def count(*parts: Any) -> int:
+        running = sum(norm.mean.size + norm.variance.size for norm in parts[0].norms)
+        leaves = jax.tree.leaves(eqx.filter(parts, eqx.is_inexact_array))
+        return sum(leaf.size for leaf in leaves) - running
+
+    return {"policy": count(agent.actor, agent.heads), "value": count(agent.critic, agent.value)}

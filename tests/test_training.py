@@ -1,0 +1,844 @@
+"""Sub-agents and main agent on a small task: they learn, and every part does what it says."""
+
+import shutil
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import align_rudder as ar
+
+jax = pytest.importorskip("jax")
+eqx = pytest.importorskip("equinox")
+import jax.numpy as jnp  # noqa: E402
+import workshop  # noqa: E402
+
+from align_rudder.hierarchy import ppo as ppo_module  # noqa: E402
+from align_rudder.hierarchy import training as training_module  # noqa: E402
+from align_rudder.hierarchy.agents import new_agent, new_separate_agents  # noqa: E402
+from align_rudder.hierarchy.aligned import PAYS, AlignedState, AlignedTask, PlainTask  # noqa: E402
+from align_rudder.hierarchy.alignment import Position, next_subtask, tables_of  # noqa: E402
+from align_rudder.hierarchy.checkpoints import load_tree, save_tree  # noqa: E402
+from align_rudder.hierarchy.cloning import clone_agent, follow_demonstrations  # noqa: E402
+from align_rudder.hierarchy.devices import Devices, find_devices  # noqa: E402
+from align_rudder.hierarchy.evaluation import Evaluation, evaluate, new_worlds  # noqa: E402
+from align_rudder.hierarchy.logs import Log, read_log  # noqa: E402
+from align_rudder.hierarchy.manager import managed, new_manager  # noqa: E402
+from align_rudder.hierarchy.ppo import PPO, Metrics, advantages, new_learner, update  # noqa: E402
+from align_rudder.hierarchy.resets import (  # noqa: E402
+    begin_again,
+    fill,
+    new_starts,
+    remember,
+    watch,
+)
+from align_rudder.hierarchy.training import Training, load_agent, load_manager, train  # noqa: E402
+
+TASK = workshop.Workshop()
+K, A = 4, 5  # wood, wood, tool, gem; left, right, up, down, use
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_once(tmp_path_factory):
+    """The same training is run several times: keep what was compiled."""
+    names = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
+    before = [getattr(jax.config, name) for name in names]
+    for name, value in zip(names, (str(tmp_path_factory.mktemp("compiled")), 0.1)):
+        jax.config.update(name, value)
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+    for name, value in zip(names, before):
+        jax.config.update(name, value)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return workshop.demonstrations(TASK, 6)
+
+
+@pytest.fixture(scope="module")
+def model(runs):
+    return workshop.fitted(runs)
+
+
+@pytest.fixture(scope="module")
+def tables(model):
+    return tables_of(model)
+
+
+@pytest.fixture(scope="module")
+def task(tables):
+    return AlignedTask(TASK, tables)
+
+
+@pytest.fixture(scope="module")
+def worlds(task):
+    return new_worlds(task, jax.random.key(11), 64)
+
+
+@pytest.fixture(scope="module")
+def shown(task, runs):
+    return follow_demonstrations(task, runs)
+
+
+# Learning
+
+TRAINING = Training(
+    steps=40_000,
+    ppo=PPO(
+        n_envs=64,
+        n_steps=32,
+        minibatches=4,
+        learning_rate=3e-3,
+        gamma=0.98,
+        entropy=0.01,
+        burn_in=1,
+        cloning=0.05,
+    ),
+    hidden=(32, 32),
+    clone=60,
+    pool=256,
+    buffer=64,
+    evaluations=3,
+    worlds=64,
+    horizon=60,
+    manager=0.2,
+    patience=40,
+)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, tables, runs):
+    folder = tmp_path_factory.mktemp("trained") / "whole"
+    train(TASK, tables, runs, TRAINING, folder, progress=False)
+    return folder
+
+
+def test_ppo_learns_what_cloning_did_not(trained):
+    rows = read_log(trained / "evaluations.csv")
+    share = {(row["phase"], row["updates"]): int(row["solved"]) / 64 for row in rows}
+    assert share["agents", "0"] < 0.3
+    assert max(v for (phase, _), v in share.items() if phase == "agents") > 0.8
+    assert share["manager", "0"] > 0.8
+
+
+def test_the_best_agent_is_what_is_stored(trained, task, worlds):
+    """The stored agents solve new worlds, drawn with other seeds than those of the training."""
+    whole, manager = load_manager(trained, task, TRAINING)
+    found = eqx.filter_jit(evaluate)(whole, manager, worlds, jax.random.key(1), 60)
+    assert found.solved.mean() > 0.8
+    agent = load_agent(trained, task, TRAINING)
+    for a, b in zip(jax.tree.leaves(whole.agent), jax.tree.leaves(agent), strict=True):
+        np.testing.assert_array_equal(a, b)
+    cloned = load_agent(trained, task, TRAINING, "cloned.npz")
+    assert (cloned.actor.out.weight != agent.actor.out.weight).any()
+
+
+class Interrupted(BaseException):
+    """Ctrl-C, or worse."""
+
+
+def interrupt(monkeypatch, phase, updates):
+    """Make the training fall when it logs that update."""
+    write = Log.write
+
+    def failing(log, row):
+        write(log, row)
+        if log.path.name == "updates.csv" and list(row[:2]) == [phase, updates]:
+            raise Interrupted
+
+    monkeypatch.setattr(Log, "write", failing)
+
+
+def test_an_interrupted_training_ends_as_if_it_had_not_been(
+    trained, tmp_path, tables, runs, monkeypatch
+):
+    """Fallen in both phases, some updates after a checkpoint; the last row is half written."""
+    for phase, extra in (("agents", 1), ("manager", 1)):
+        updates = [int(r["updates"]) for r in read_log(trained / "updates.csv")]
+        judged = [r for r in read_log(trained / "evaluations.csv") if r["phase"] == phase]
+        at = int(judged[1 if phase == "agents" else 0]["updates"]) + extra
+        assert at in updates
+        with monkeypatch.context() as patch:
+            interrupt(patch, phase, at)
+            with pytest.raises(Interrupted):
+                train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
+        assert read_log(tmp_path / "updates.csv")[-1]["updates"] == str(at)
+        with (tmp_path / "updates.csv").open("a") as file:
+            file.write(f"{phase},{at + 1},12")
+    train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
+    for name in ("updates.csv", "evaluations.csv", "cloning.csv", "training.json"):
+        assert (tmp_path / name).read_bytes() == (trained / name).read_bytes()
+    for name in ("cloned.npz", "agent.npz", "manager.npz"):
+        with np.load(trained / name) as one, np.load(tmp_path / name) as other:
+            assert set(one.files) == set(other.files)
+            for leaf in one.files:
+                np.testing.assert_array_equal(one[leaf], other[leaf])
+
+
+def test_a_finished_training_is_left_as_it_is(trained, tmp_path, tables, runs):
+    shutil.copytree(trained, tmp_path / "again")
+    train(TASK, tables, runs, TRAINING, tmp_path / "again", progress=False)
+    for name in ("updates.csv", "evaluations.csv", "agent.npz", "manager.npz"):
+        assert (tmp_path / "again" / name).read_bytes() == (trained / name).read_bytes()
+
+
+def test_another_seed_is_another_training(trained, tmp_path, tables, runs, monkeypatch):
+    interrupt(monkeypatch, "agents", 2)
+    with pytest.raises(Interrupted):
+        train(TASK, tables, runs, replace(TRAINING, seed=1), tmp_path, progress=False)
+    for name in ("updates.csv", "evaluations.csv", "cloning.csv"):
+        one, other = read_log(trained / name), read_log(tmp_path / name)
+        assert all(a != b for a, b in zip(one[:2], other[:2]))
+
+
+def test_a_folder_of_another_training_is_refused(trained, tables, runs):
+    other = replace(TRAINING, ppo=replace(TRAINING.ppo, gamma=0.9), seed=3)
+    with pytest.raises(ValueError, match=r"ppo\.gamma is 0\.98 there and 0\.9 here; seed is 0 the"):
+        train(TASK, tables, runs, other, trained, progress=False)
+
+
+# The budget
+
+
+def test_the_budget_is_kept(trained):
+    rows = read_log(trained / "evaluations.csv")
+    steps = [int(row["steps"]) for row in rows]
+    assert steps == sorted(steps)
+    assert 0.8 * TRAINING.steps < steps[-1] <= TRAINING.steps
+
+
+@pytest.mark.parametrize(
+    ("steps", "manager", "evaluations", "growth"),
+    [(10_000, 0.3, 4, 1.2), (10_000, 0.0, 1, 1.0), (5_000, 0.5, 50, 1.1), (20_000, 0.4, 7, 0.5)],
+)
+def test_any_budget_is_kept(
+    monkeypatch, tmp_path, tables, runs, steps, manager, evaluations, growth
+):
+    """Without playing: evaluations take longer and longer, or less and less."""
+    length, rows = [5.0], []
+
+    def judged(task, agent, worlds, key, max_steps):
+        return None
+
+    def gathered(self, tree):
+        if tree is not None:
+            return tree
+        length[0] *= growth
+        taken = np.full(8, int(length[0]))
+        return Evaluation(taken, np.zeros((8, tables.n_events), int), taken > 0, taken, taken)
+
+    def nothing(task, ppo, total, learner, examples):
+        zero, by_goal = jnp.int32(0), jnp.zeros(K)
+        metrics = Metrics(jnp.zeros(K + 1), by_goal, by_goal, zero, zero, zero, zero, jnp.zeros(3))
+        return learner, metrics
+
+    monkeypatch.setattr(training_module, "evaluate", judged)
+    monkeypatch.setattr(training_module, "update", nothing)
+    monkeypatch.setattr(training_module, "save_tree", lambda *args: None)
+    monkeypatch.setattr(training_module, "load_agent", lambda folder, task, t: AGENT(task))
+    monkeypatch.setattr(Devices, "gather", gathered)
+    small = replace(
+        TRAINING,
+        steps=steps,
+        manager=manager,
+        evaluations=evaluations,
+        ppo=replace(TRAINING.ppo, n_envs=8, n_steps=16),
+        hidden=(4,),
+        clone=0,
+        pool=2,
+        buffer=1,
+        worlds=8,
+    )
+    train(TASK, tables, runs, small, tmp_path, progress=False)
+    rows = read_log(tmp_path / "evaluations.csv")
+    played = read_log(tmp_path / "updates.csv")
+    shown = sum(len(actions) for _, actions in runs)
+    judged_steps = sum(int(row["episode_steps"]) for row in rows)
+    assert int(rows[-1]["steps"]) == shown + judged_steps + len(played) * small.ppo.batch
+    assert int(rows[-1]["steps"]) <= steps
+    # What is left over is not enough for another update and its evaluation.
+    left = steps - int(rows[-1]["steps"])
+    assert left < small.ppo.batch + 2 * int(rows[-1]["episode_steps"]) + 8 * int(length[0])
+
+
+def AGENT(task):  # noqa: N802
+    return new_agent(task, jax.random.key(0), (4,))
+
+
+# The main agent
+
+
+class Rule(eqx.Module):
+    """Sub-agents that know the way; those that are broken only ever go left."""
+
+    broken: jax.Array
+
+    def __call__(self, task, observation, subtask, cell):
+        thing = jnp.array([workshop.TREE, workshop.TREE, workshop.TABLE, workshop.GEM])
+        k = jnp.minimum(subtask, K - 1)
+        dy, dx = observation["away"][thing[k]]
+        aside = jnp.where(dx > 0, 1, 0)
+        along = jnp.where(dy > 0, 3, 2)
+        action = jnp.where(dx != 0, aside, jnp.where(dy != 0, along, workshop.USE))
+        action = jnp.where(self.broken[k], 0, action)
+        return 1e4 * jax.nn.one_hot(action, A), jnp.float32(0)
+
+
+WHOLE = Rule(jnp.zeros(K, bool))
+BROKEN = Rule(jnp.arange(K) == 1)  # the second piece of wood is never fetched
+
+
+@pytest.fixture(scope="module")
+def play():
+    return eqx.filter_jit(evaluate)
+
+
+def new_main(task):
+    return new_manager(task, jax.random.key(5), (32, 32), prior=2.0)
+
+
+def test_the_main_agent_begins_as_its_sub_agents(task, worlds, play):
+    """Where it takes its likeliest choice, every episode is that of the sub-agents."""
+    cold = jnp.float32(1e-3)
+    whole = managed(task, WHOLE)
+    key = jax.random.key(0)
+    direct = play(task, WHOLE, worlds, key, 60, cold)
+    found = play(whole, new_main(whole), worlds, key, 60, cold)
+    assert direct.solved.all()
+    for a, b in zip(direct, found):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("prior", [0.0, 8.0])
+def test_the_sub_agent_whose_turn_it_is_is_as_likely_as_the_prior_says(task, worlds, prior):
+    whole = managed(task, WHOLE)
+    manager = new_manager(whole, jax.random.key(5), (8,), prior=prior)
+    seen = jax.vmap(TASK.observe)(worlds.state)
+    for k in range(K + 1):
+        subtask = jnp.full(64, k)
+        logits, _ = jax.vmap(manager, (None, 0, 0, 0))(whole, seen, subtask, subtask * 0)
+        turn = min(k, K - 1)
+        odds = jax.nn.softmax(logits)
+        others = np.delete(odds, turn, axis=1) / odds[:, turn, None]
+        np.testing.assert_allclose(others, np.exp(-prior), rtol=0.1)
+
+
+def test_a_choice_lets_that_sub_agent_act_or_is_an_action(task, worlds):
+    whole = managed(task, WHOLE)
+    keys = jax.random.split(jax.random.key(2), 64)
+    seen = jax.vmap(TASK.observe)(worlds.state)
+    step = jax.jit(jax.vmap(whole.step, (0, 0, None)))
+    plain = jax.jit(jax.vmap(task.step, (0, 0, 0)))
+    for choice in range(K + A):
+        if choice < K:
+            logits = jax.vmap(lambda o, k=choice: WHOLE(task, o, jnp.int32(k), 0)[0])(seen)
+            action = logits.argmax(axis=1)
+        else:
+            action = jnp.full(64, choice - K)
+        got, expected = step(keys, worlds, choice), plain(keys, worlds, action)
+        for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("choice", [0, 3])
+def test_a_sub_agent_draws_from_its_own_distribution(task, choice):
+    """In the middle of the field every move leads elsewhere, so that places tell actions."""
+    agent = new_agent(task, jax.random.key(0), (8,), symmetric=False)
+    agent = eqx.tree_at(lambda a: a.actor.out.weight, agent, agent.actor.out.weight * 100)
+    whole = managed(task, agent)
+    state = workshop.State(
+        jnp.array([2, 2]), jnp.array([[0, 0], [4, 3], [5, 5]]), jnp.zeros(3, int), jnp.int32(0)
+    )
+    start = task.begin(jax.random.key(0))._replace(state=state)
+    keys = jax.random.split(jax.random.key(3), 4000)
+    new, _ = jax.jit(jax.vmap(whole.step, (0, None, None)))(keys, start, choice)
+    moved = np.asarray(new.state.place) - 2
+    actions = [np.flatnonzero((m == [*workshop.MOVES, (0, 0)]).all(axis=1))[0] for m in moved]
+    logits, _ = agent(task, TASK.observe(state), jnp.int32(choice), start.position.cell)
+    expected = 4000 * np.asarray(jax.nn.softmax(logits))
+    other, _ = agent(task, TASK.observe(state), jnp.int32(1), start.position.cell)
+    assert abs(jax.nn.softmax(other) * 4000 - expected).max() > 100
+    assert scipy.stats.chisquare(np.bincount(actions, minlength=A), expected).pvalue > 1e-3
+
+
+def test_the_main_agent_learns_to_do_without_a_broken_sub_agent(task, worlds, play, shown):
+    """The first sub-agent fetches wood as well: it is run again in place of the second."""
+    whole = managed(task, BROKEN)
+    assert not play(task, BROKEN, worlds, jax.random.key(0), 60, jnp.float32(1)).solved.any()
+    manager = new_main(whole)
+    before = play(whole, manager, worlds, jax.random.key(0), 60, jnp.float32(1)).solved.mean()
+    ppo = PPO(64, 32, minibatches=4, learning_rate=3e-3, gamma=0.98, cloning=0.0, burn_in=0)
+    starts = fill(new_starts(worlds, K, 16), shown.states, shown.reached)
+    learner = new_learner(manager, starts, ppo, 15, jax.random.key(1))
+    step = eqx.filter_jit(lambda task, learner: update(task, ppo, 15, learner))
+    for _ in range(15):
+        learner, _ = step(whole, learner)
+    after = play(whole, learner.agent, worlds, jax.random.key(0), 60, jnp.float32(1)).solved.mean()
+    assert after > before + 0.2
+    assert after > 0.8
+    seen = jax.vmap(TASK.observe)(worlds.state._replace(items=worlds.state.items.at[:, 0].set(1)))
+    one = jnp.ones(64, int)
+    logits, _ = jax.vmap(learner.agent, (None, 0, 0, 0))(whole, seen, one, one)
+    odds = np.asarray(jax.nn.softmax(logits).mean(axis=0))
+    assert odds[0] > 2 * odds[1]
+
+
+# Advantages
+
+
+@jax.jit
+def advantages_of(reward, value, ended, last):
+    return advantages(reward, value, ended, last, PPO(gamma=0.9, trace=0.7))
+
+
+numbers = st.floats(-10, 10, width=32)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    arrays(np.float32, (7, 2), elements=numbers),
+    arrays(np.float32, (8, 2), elements=numbers),
+    arrays(bool, (7, 2)),
+)
+def test_advantages_are_weighted_sums_of_errors(reward, value, ended):
+    """By definition: Σ_l (γλ)^l δ_{t+l}, up to the end of the episode."""
+    found = advantages_of(reward, value[:-1], ended, value[-1])
+    expected = np.zeros((7, 2))
+    for n in range(2):
+        for t in range(7):
+            weight = 1.0
+            for i in range(t, 7):
+                following = 0.0 if ended[i, n] else value[i + 1, n]
+                expected[t, n] += weight * (reward[i, n] + 0.9 * following - value[i, n])
+                weight *= 0.9 * 0.7
+                if ended[i, n]:
+                    break
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_an_agent_that_learns_its_own_subtask_alone_is_cut_off_at_subgoals(task, worlds, own):
+    """Rules solve all worlds, so that there are sub-goals; rewards are paid where they end."""
+    ppo = PPO(16, 64, minibatches=1, fresh=1.0, own_subtask=own)
+    some = jax.tree.map(lambda x: x[:16], worlds)
+    learner = SimpleNamespace(agent=WHOLE, envs=some, starts=new_starts(some, K, 2))
+    learner.key, learner._replace = jax.random.key(0), lambda **new: SimpleNamespace(**new)
+
+    @jax.jit
+    def played():
+        _, batch, _, metrics = ppo_module._play(task, ppo, learner)
+        return batch.reward, batch.ended, batch.subtask, metrics
+
+    reward, ended, subtask, metrics = played()
+    assert (metrics.reached >= 16).all()
+    at_goals = np.asarray(reward) > 0
+    assert at_goals.sum() == metrics.reached.sum()
+    last = at_goals & (np.asarray(subtask) == K - 1)
+    np.testing.assert_array_equal(ended, at_goals if own else last)
+
+
+# Pays
+
+
+@pytest.fixture(scope="module")
+def replayed(tables):
+    """Noisy runs, some of them in vain, as every pay sees them; and their actions."""
+    runs = [workshop.play(TASK, 100 + i, noise=0.2 + 0.1 * i) for i in range(6)]
+    tasks = {pay: AlignedTask(TASK, tables, pay) for pay in PAYS}
+    tasks |= {f"plain {pay}": PlainTask(TASK, tables, pay) for pay in PAYS}
+
+    @jax.jit
+    def replay(state, actions):
+        def step(carry, action):
+            steps = {n: t.step(jax.random.key(0), carry[n], action) for n, t in tasks.items()}
+            return {n: s for n, (s, _) in steps.items()}, steps
+
+        start = {n: t.begin(jax.random.key(0))._replace(state=state) for n, t in tasks.items()}
+        return jax.lax.scan(step, start, actions)[1]
+
+    out = []
+    for states, actions in runs:
+        first = jax.tree.map(lambda x: x[0], states)
+        padded = np.pad(actions, (0, TASK.max_steps - len(actions)))
+        whole = replay(first, padded)
+        out.append((states, actions, jax.tree.map(lambda x: x[: len(actions)], whole)))
+    assert {bool(states.items[-1, workshop.GEM]) for states, _, _ in out} == {True, False}
+    return out
+
+
+def test_gains_are_the_redistributed_reward(replayed, model):
+    for states, actions, found in replayed:
+        rewards = np.zeros(len(actions))
+        rewards[-1] = states.items[-1, workshop.GEM] > 0
+        observations = {n: states.items[:, i] for i, n in enumerate(workshop.FEATURES)}
+        episode = ar.Episode(observations, actions, rewards, terminated=True)
+        expected = model.redistribute(episode).rewards
+        _, out = found["step"]
+        np.testing.assert_allclose(out.gain, expected, atol=2e-3)
+        np.testing.assert_array_equal(out.gain > 1e-6, expected > 1e-6)
+        np.testing.assert_array_equal(out.reward, out.gain)
+
+
+def test_subgoals_pay_what_was_pending(replayed):
+    """At any time, what was paid and what is pending is what was given."""
+    for _, _, found in replayed:
+        s, out = found["subgoal"]
+        paid = np.cumsum(out.reward)
+        np.testing.assert_allclose(paid + s.pending, s.given, atol=1e-6)
+        np.testing.assert_allclose(s.given, np.cumsum(found["step"][1].reward), atol=1e-6)
+        assert not out.reward[~out.reached].any()
+        assert not s.pending[out.reached].any()
+        assert (out.reward[out.reached] > 0).all()
+
+
+def test_the_task_pays_once_and_goals_pay_the_same(replayed):
+    for states, _, found in replayed:
+        solved = float(states.items[-1, workshop.GEM] > 0)
+        for pay in ("task", "plain task"):
+            reward = np.asarray(found[pay][1].reward)
+            assert reward[-1] == solved
+            assert not reward[:-1].any()
+        s, out = found["goals"]
+        np.testing.assert_allclose(np.cumsum(out.reward), s.subtask / K, rtol=1e-6)
+
+
+def test_a_plain_task_knows_no_subgoals(replayed):
+    for _, _, found in replayed:
+        for pay in ("subgoal", "step", "goals"):
+            s, out = found[f"plain {pay}"]
+            assert not out.reward.any()
+            assert not out.reached.any()
+            assert not s.subtask.any()
+        np.testing.assert_array_equal(found["plain dense"][1].reward, found["dense"][1].reward)
+        assert found["dense"][1].reward.any()
+
+
+def test_an_episode_without_progress_is_cut_off(task, worlds):
+    impatient = AlignedTask(TASK, task.tables, patience=5)
+
+    def step(s, _):
+        new, out = impatient.step(jax.random.key(0), s, 0)
+        return new, out.cut
+
+    start = jax.tree.map(lambda x: x[0], worlds)
+    _, cut = jax.lax.scan(step, start, None, 7)
+    assert cut.tolist() == [False] * 4 + [True] * 3
+
+
+# Where episodes begin
+
+
+def numbered(numbers, subtask):
+    """States told apart by their numbers."""
+    numbers = jnp.asarray(numbers)
+    n = len(numbers)
+    zero, none = jnp.zeros(n), jnp.zeros(n, jnp.int32)
+    position = Position(jnp.zeros((n, 3)), zero, none)
+    subtask = jnp.broadcast_to(jnp.asarray(subtask, jnp.int32), (n,))
+    return AlignedState(
+        numbers, position, jnp.zeros((n, 2), jnp.int32), subtask, zero, zero, none + 7, none
+    )
+
+
+def held(starts, k):
+    return np.asarray(starts.states.state)[k, : int(starts.filled[k])].tolist()
+
+
+def test_demonstrations_fill_the_buffers_with_where_subtasks_begin(task, shown, runs, worlds):
+    starts = fill(new_starts(worlds, K, 4), shown.states, shown.reached)
+    assert starts.filled.tolist() == [0, 4, 4, 4]
+    items = np.asarray(starts.states.state.items)
+    for k, expected in ((1, [1, 0, 0]), (2, [2, 0, 0]), (3, [0, 1, 0])):
+        assert (items[k] == expected).all()
+        np.testing.assert_array_equal(starts.states.begun[k], k)
+        np.testing.assert_array_equal(starts.states.subtask[k], k)
+        np.testing.assert_array_equal(next_subtask(task.tables, starts.states.counts[k, 0]), k)
+        assert not starts.states.pending[k].any()
+        assert not starts.states.idle[k].any()
+    # The first state of each demonstration's second sub-task, in their order.
+    first = [states.time[np.flatnonzero(states.items[:, 0] == 1)[0]] for states, _ in runs]
+    assert starts.states.state.time[1].tolist() == first[:4]
+
+
+def test_a_buffer_takes_only_states_that_just_reached_its_subtask():
+    starts = new_starts(numbered([-1, -2], 0), 3, 4)
+    s = numbered(range(10), [0, 1, 2, 3, 1, 2, 1, 1, 1, 1])
+    reached = jnp.array([0, 1, 1, 1, 1, 0, 1, 1, 1, 0], bool)
+    full = fill(starts, s, reached)
+    assert [held(full, k) for k in range(3)] == [[], [1, 4, 6, 7], [2]]
+    again = fill(full, s, reached)
+    assert [held(again, k) for k in range(3)] == [[], [1, 4, 6, 7], [2, 2]]
+
+
+def test_a_full_buffer_forgets_at_random():
+    starts = new_starts(numbered([-1], 0), 3, 4)
+    store = jax.jit(remember)
+    lost = set()
+    for t in range(60):
+        s = numbered(np.arange(6) + 100 * t, [1, 1, 1, 2, 2, 0])
+        reached = jnp.array([1, 1, 0, t % 2, 0, 0], bool)
+        before = held(starts, 1)
+        starts = store(starts, jax.random.key(t), s, reached)
+        after = held(starts, 1)
+        new = set(after) - set(before)
+        assert len(after) == min(t + 1, 4)
+        assert len(new) == 1
+        assert new < {100 * t, 100 * t + 1}
+        if t >= 4:
+            lost |= {before.index(x) for x in set(before) - set(after)}
+        assert all(x % 100 == 3 and x // 100 % 2 for x in held(starts, 2))
+    assert lost == {0, 1, 2, 3}
+    assert starts.filled.tolist() == [0, 4, 4]
+    assert not starts.states.idle[1].any()
+    assert (starts.states.begun[2] == 2).all()
+
+
+@pytest.fixture(scope="module")
+def stored():
+    """Buffers 1 and 3 of five have 2 and 3 states; the pool has numbers below zero."""
+    starts = new_starts(numbered([-1, -2, -3], 0), 5, 4)
+    s = numbered([10, 11, 30, 31, 32], [1, 1, 3, 3, 3])
+    starts = fill(starts, s, jnp.ones(5, bool))
+    return starts._replace(failure=jnp.array([1.0, 0.15, 1.0, 0.55, 1.0]))
+
+
+def test_failing_subtasks_are_begun_more_often_and_empty_ones_never(stored):
+    n = 6000
+    s = numbered(np.full(n, 99), 4)
+    ended = jnp.arange(n) % 3 > 0
+    found = jax.jit(begin_again)(stored, jax.random.key(0), s, ended, jnp.float32(0.4))
+    assert (found.state[~ended] == 99).all()
+    drawn = np.asarray(found.state[ended])
+    weights = {1: 0.2 / 0.8 * 0.6, 3: 0.6 / 0.8 * 0.6}
+    expected = {-1: 0.4 / 3, -2: 0.4 / 3, -3: 0.4 / 3}
+    expected |= {10: weights[1] / 2, 11: weights[1] / 2}
+    expected |= {number: weights[3] / 3 for number in (30, 31, 32)}
+    values, counts = np.unique(drawn, return_counts=True)
+    assert set(values) == set(expected)
+    shares = [expected[v] * len(drawn) for v in values]
+    assert scipy.stats.chisquare(counts, shares).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_new_worlds_alone_if_asked_for_or_nothing_is_stored(stored, empty):
+    starts = new_starts(stored.pool, 5, 4) if empty else stored
+    s = numbered(np.full(500, 99), 4)
+    fresh = jnp.float32(0.0 if empty else 1.0)
+    found = begin_again(starts, jax.random.key(0), s, jnp.ones(500, bool), fresh)
+    assert set(found.state.tolist()) == {-1, -2, -3}
+
+
+def test_failures_are_followed_slowly(stored):
+    reached, failed = jnp.array([0, 3, 0, 0, 5]), jnp.array([0, 1, 4, 0, 0])
+    found = watch(stored, reached, failed).failure
+    expected = [1.0, 0.15 + 0.1 * (0.25 - 0.15), 1.0, 0.55, 0.9]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    starts = stored
+    for _ in range(100):
+        starts = watch(starts, reached, failed)
+    np.testing.assert_allclose(starts.failure, [1, 0.25, 1, 0.55, 0], atol=1e-4)
+
+
+# Networks
+
+
+@pytest.mark.parametrize("main", [False, True])
+def test_in_a_mirrored_world_the_mirrored_is_done(task, worlds, main):
+    played = managed(task, WHOLE) if main else task
+    agent = new_agent(played, jax.random.key(0), (16,), prior=1.0 if main else None)
+    seen = jax.vmap(TASK.observe)(worlds.state)
+    k = jnp.arange(64) % (K + 1)
+
+    @jax.jit
+    def judge(seen):
+        return jax.vmap(agent, (None, 0, 0, 0))(played, seen, k, k)
+
+    logits, values = judge(seen)
+    assert np.asarray(logits).std(axis=0).min() > 1e-4
+    for m, actions in enumerate(np.asarray(TASK.mirrored_actions)):
+        mirrored = jax.vmap(lambda o, m=m: TASK.mirror(o, jnp.int32(m)))(seen)
+        choices = [*range(K), *(K + actions)] if main else actions
+        there, value = judge(mirrored)
+        np.testing.assert_allclose(there[:, choices], logits, atol=1e-6)
+        np.testing.assert_allclose(value, values, atol=1e-5)
+    lopsided = eqx.tree_at(lambda a: a.symmetric, agent, False)
+    there, _ = jax.vmap(lopsided, (None, 0, 0, 0))(played, mirrored, k, k)
+    here, _ = jax.vmap(lopsided, (None, 0, 0, 0))(played, seen, k, k)
+    assert abs(there[:, choices] - here).max() > 1e-4
+
+
+@pytest.fixture(scope="module")
+def separate(task):
+    return new_separate_agents(task, jax.random.key(0), (8,))
+
+
+def test_separate_agents_are_networks_of_their_own(task, worlds, separate):
+    seen = jax.tree.map(lambda x: x[0], jax.vmap(TASK.observe)(worlds.state))
+    values = []
+    for k in range(K + 1):
+        one = jax.tree.map(lambda x, k=k: x[min(k, K - 1)], separate.agents)
+        found = separate(task, seen, jnp.int32(k), jnp.int32(2))
+        expected = one(task, seen, jnp.int32(k), jnp.int32(2))
+        for a, b in zip(found, expected):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+        values.append(float(found[1]))
+    assert len(set(values)) == K + 1
+
+
+def test_a_step_teaches_only_the_network_of_its_subtask(task, worlds, separate):
+    seen = jax.tree.map(lambda x: x[0], jax.vmap(TASK.observe)(worlds.state))
+
+    @eqx.filter_jit
+    def gradient(agents, subtask):
+        def loss(agents):
+            logits, value = agents(task, seen, subtask, jnp.int32(0))
+            return jax.nn.log_softmax(logits)[1] + value**2
+
+        return eqx.filter_grad(loss)(agents)
+
+    for k in range(K):
+        for leaf in jax.tree.leaves(gradient(separate, jnp.int32(k))):
+            touched = np.asarray(leaf).reshape(K, -1).any(axis=1)
+            assert not np.delete(touched, k).any()
+        out = gradient(separate, jnp.int32(k)).agents
+        assert out.actor.out.weight[k].any()
+        assert out.critic.out.weight[k].any()
+
+
+@pytest.mark.parametrize(("updates", "at"), [(7, 7), (30, 30), (40, 40)])
+def test_cloning_makes_all_the_updates_asked_for_and_fits(task, shown, updates, at):
+    agent = new_agent(task, jax.random.key(0), (16,), symmetric=False)
+    fit = eqx.filter_jit(clone_agent)
+    _, curve = fit(task, agent, shown.examples, jax.random.key(1), updates, learning_rate=1e-2)
+    assert curve[-1, 0] == at
+    assert len(curve) <= 20
+    assert (curve[-1, 1 : K + 1] < curve[0, 1 : K + 1]).all()
+
+
+# Files
+
+CONFIGURATION = {"seed": 1, "ppo": {"gamma": 0.9, "clip": 0.2}}
+
+
+@pytest.fixture
+def tree():
+    return {
+        "key": jax.random.key(3),
+        "keys": jax.random.split(jax.random.key(4), (2, 3)),
+        "half": jnp.array([1.5, -2.25], jnp.bfloat16),
+        "floats": jnp.array([1e-30, np.inf, -0.0]),
+        "ints": (jnp.array([-1, 200]), jnp.array([-40_000, 70_000]), jnp.array([], jnp.int32)),
+        "small": jnp.array([-128, 127], jnp.int8),
+        "large": jnp.array([2**32 - 1], jnp.uint32),
+        "bools": jnp.array([[True], [False]]),
+        "scalar": jnp.int32(-5),
+        "none": None,
+    }
+
+
+def as_numbers(x):
+    is_key = jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
+    return np.asarray(jax.random.key_data(x) if is_key else x)
+
+
+def test_what_is_saved_is_loaded(tree, tmp_path):
+    save_tree(tmp_path / "a.npz", tree, CONFIGURATION, {"steps": 7})
+    like = jax.eval_shape(lambda: tree)
+    found, notes = load_tree(tmp_path / "a.npz", like, CONFIGURATION)
+    assert notes == {"steps": 7}
+    assert jax.tree.structure(found) == jax.tree.structure(tree)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(tree), strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(as_numbers(a), as_numbers(b))
+    assert jax.random.uniform(found["key"]) == jax.random.uniform(tree["key"])
+
+
+def test_other_files_are_refused(tree, tmp_path):
+    path = tmp_path / "a.npz"
+    save_tree(path, tree, CONFIGURATION)
+    other = {"seed": 1, "ppo": {"gamma": 0.99, "clip": 0.2}, "new": "x"}
+    wrong = r"new is None there and 'x' here; ppo\.gamma is 0\.9 there and 0\.99 here"
+    with pytest.raises(ValueError, match=wrong):
+        load_tree(path, tree, other)
+    with pytest.raises(ValueError, match=r"has no \['more'\]"):
+        load_tree(path, {**tree, "more": jnp.zeros(1)}, CONFIGURATION)
+    with pytest.raises(ValueError, match=r"\['floats'\] has shape \(3,\); \(4,\) is needed"):
+        load_tree(path, {**tree, "floats": jnp.zeros(4)}, CONFIGURATION)
+    with pytest.raises(ValueError, match=r"\['floats'\] .*float32.*int32"):
+        load_tree(path, {**tree, "floats": jnp.zeros(3, int)}, CONFIGURATION)
+    whole = path.read_bytes()
+    for n in (0, 10, len(whole) // 2, len(whole) - 5):
+        path.write_bytes(whole[:n])
+        with pytest.raises(ValueError, match="truncated"):
+            load_tree(path, tree, CONFIGURATION)
+
+
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_a_row_that_was_not_written_to_its_end_is_left_out(tmp_path, cut):
+    """However much of the last row is missing, be it the end of its last number."""
+    log = Log(tmp_path / "a.csv", ["phase", "updates", "steps"])
+    log.cut(lambda row: True)
+    log.write(["agents", 1, 10])
+    log.write(["agents", 2, 2048])
+    whole = log.path.read_text()
+    assert len(read_log(log.path)) == 2
+    log.path.write_text(whole[:-cut])
+    first = {"phase": "agents", "updates": "1", "steps": "10"}
+    assert read_log(log.path) == [first]
+    log.cut(lambda row: True)
+    log.write(["agents", 2, 2048])
+    assert log.path.read_text() == whole
+    log.cut(lambda row: int(row["updates"]) < 2)
+    assert read_log(log.path) == [first]
+    with pytest.raises(ValueError, match="3 entries"):
+        log.write([1, 2])
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"steps": 0}, "steps=0: at least 1"),
+        ({"worlds": 0}, "worlds=0: at least 1"),
+        ({"clone": -1}, "clone=-1"),
+        ({"manager": 1.0}, r"manager=1\.0 is a share"),
+        ({"manager": -0.1}, r"manager=-0\.1 is a share"),
+        ({"plain": True}, "plain learner is paid 'task' or 'dense', not 'subgoal'"),
+        ({"pay": "nothing"}, "pay='nothing' is not one of subgoal, step"),
+    ],
+)
+def test_trainings_that_cannot_be_are_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        Training(**fields)
+
+
+def test_batches_and_devices_must_divide(tables):
+    with pytest.raises(ValueError, match="3 × 5 steps cannot be split into 4 equal minibatches"):
+        PPO(n_envs=3, n_steps=5, minibatches=4)
+    assert PPO(n_envs=4, n_steps=5, minibatches=4).batch == 20
+    with pytest.raises(ValueError, match="is not one of subgoal"):
+        AlignedTask(TASK, tables, "nothing")
+    devices = Devices()
+    devices.check(n_envs=devices.n, worlds=3 * devices.n)
+    devices.mesh = SimpleNamespace(size=2)
+    with pytest.raises(ValueError, match="worlds=3 cannot be spread evenly over 2 devices"):
+        devices.check(n_envs=2, worlds=3)
+
+
+def test_devices_that_are_not_there_are_refused():
+    if jax.default_backend() == "cpu":
+        with pytest.raises(ValueError, match="a GPU was asked for, and JAX finds only cpu"):
+            find_devices("gpu")
+    with pytest.raises(ValueError, match="2 processes need the address"):
+        find_devices(processes=2)
+    with pytest.raises(ValueError, match="process 2 of 2: give one from 0 to 1"):
+        find_devices(coordinator="localhost:1", processes=2, index=2)
