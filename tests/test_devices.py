@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("jax")
-from align_rudder.hierarchy.logs import read_log  # noqa: E402
+from align_rudder.hierarchy.logs import read_log
 
 SCRIPT = Path(__file__).parent / "two_processes.py"
 TWO_DEVICES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}

@@ -159,14 +159,14 @@ def train(
         progress: Whether to show a progress bar.
     """
     trainer = _Trainer(task, tables, demonstrations, training, Path(folder), devices or Devices())
-    with tqdm(
+    bar = tqdm(
         total=training.steps,
         unit=" steps",
         unit_scale=True,
         disable=not (progress and trainer.devices.first),
-    ) as bar:
-        with jax.default_matmul_precision(training.precision):
-            trainer.run(bar)
+    )
+    with bar, jax.default_matmul_precision(training.precision):
+        trainer.run(bar)
 
 
 class _Trainer:
@@ -275,8 +275,10 @@ class _Trainer:
     def _clone(self, agent: Policy) -> Policy:
         if self.shown is None or self.training.clone == 0:
             return agent
-        placed = self.devices.place((self.task, agent, self.shown.examples, self.keys[2]))
-        agent, curve = eqx.filter_jit(clone_agent)(*placed, self.training.clone)
+        task, agent, examples, key = self.devices.place(
+            (self.task, agent, self.shown.examples, self.keys[2])
+        )
+        agent, curve = eqx.filter_jit(clone_agent)(task, agent, examples, key, self.training.clone)
         if self.devices.first:
             k = self.task.n_subtasks
             names = [f"{what}_{i}" for what in ("loss", "accuracy") for i in range(k)]

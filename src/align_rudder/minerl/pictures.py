@@ -2,8 +2,8 @@
 
 As in the paper's appendix. Where it is silent: the border is two pixels wide, with one colour for
 each kind of item; the bar of 18 squares of 3×3 pixels lies inside the border at the lower edge,
-items in the order of `ITEMS` from left to right. A square is white for no item and gets darker evenly,
-to black above 95. Pictures are made smaller by averaging areas.
+items in the order of `ITEMS` from left to right. A square is white for no item and gets darker
+evenly, to black above 95. Pictures are made smaller by averaging areas.
 """
 
 from __future__ import annotations

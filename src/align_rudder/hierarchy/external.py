@@ -1,0 +1,277 @@
+"""Sub-agents for environments outside of JAX: any Gymnasium environment, played step by step.
+
+States cannot be stored there. To begin at a sub-task, a recorded episode that came there is
+replayed, same seed and same actions; where there is none, the agents of the sub-tasks before play.
+Networks, PPO and the redistributed reward are those of the rest of `hierarchy`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from align_rudder.hierarchy import actions
+from align_rudder.model import AlignRudder
+
+__all__ = ["Followed", "Moved", "Players", "Replays", "View", "act", "begin_at", "play_out"]
+
+
+class View(Protocol):
+    """How an environment is shown to a network, and how the network's choice is done."""
+
+    def begin(self) -> None:
+        """Forget what was seen: a new episode begins."""
+        ...
+
+    def see(self, obs: Any) -> Any:
+        """Return the observation for the network, a tree of arrays."""
+        ...
+
+    def do(self, choice: Any) -> Any:
+        """Return the environment's action for the choice of each head."""
+        ...
+
+
+class Moved(NamedTuple):
+    """What a step gave.
+
+    Attributes:
+        reward: Redistributed reward since the last sub-goal, if one was reached; else 0.
+        reached: Whether a sub-goal was reached.
+        ended: Whether the episode ended.
+        solved: Whether the environment paid for it.
+    """
+
+    reward: float
+    reached: bool
+    ended: bool
+    solved: bool
+
+
+class Followed:
+    """An environment whose episode is followed along the alignment.
+
+    Args:
+        env: The environment.
+        model: The fitted model.
+        view: How networks see the environment.
+
+    Attributes:
+        seen: Observation for the network.
+        subtask: The first sub-goal not yet reached.
+        cell: Where on the profile the episode stands.
+        idle: Steps since the last sub-goal.
+        seed: Seed of the episode.
+        done: Choices made so far.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], model: AlignRudder, view: View) -> None:
+        self.env, self.view = env, view
+        self.stream = model.stream()
+        self.goals = np.array([goal.event for goal in model.subgoals_])
+        if not len(self.goals):
+            raise ValueError("the model has no sub-goals; lower its subgoal_threshold")
+        self.needed = np.array(
+            [(self.goals[: k + 1] == event).sum() for k, event in enumerate(self.goals)]
+        )
+        self.ended = True
+
+    @property
+    def n_subtasks(self) -> int:
+        """Number of sub-goals K."""
+        return len(self.goals)
+
+    def begin(self, seed: int) -> None:
+        """Begin an episode."""
+        self.obs, _ = self.env.reset(seed=seed)
+        self.seed, self.done = seed, []
+        self.stream.reset(self.obs)
+        self.view.begin()
+        self.seen = self.view.see(self.obs)
+        self.counts = np.zeros(self.goals.max() + 1, int)
+        self.subtask = self.idle = 0
+        self.pending, self.ended = 0.0, False
+
+    @property
+    def cell(self) -> int:
+        """Where on the profile the episode stands."""
+        return self.stream.cell
+
+    def step(self, choice: Any) -> Moved:
+        """Do what the network chose."""
+        if self.ended:
+            raise ValueError("the episode has ended; call begin()")
+        action = self.view.do(choice)
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        self.pending += self.stream.step(self.obs, action, float(reward), obs, info)
+        self.obs = obs
+        self.done.append(choice)
+        self.seen = self.view.see(obs)
+        self.ended = terminated or truncated
+        if 0 <= self.stream.event < len(self.counts):
+            self.counts[self.stream.event] += 1
+        missing = np.flatnonzero(self.counts[self.goals] < self.needed)
+        subtask = int(missing[0]) if len(missing) else self.n_subtasks
+        reached = subtask > self.subtask
+        self.subtask = subtask
+        paid = self.pending if reached else 0.0
+        self.pending = 0.0 if reached else self.pending
+        self.idle = 0 if reached else self.idle + 1
+        return Moved(paid, reached, self.ended, float(reward) > 0)
+
+
+class Replays:
+    """Episodes that came to a sub-task, to begin there again.
+
+    Args:
+        n_subtasks: Number of sub-tasks.
+        size: How many are kept for each; the oldest go.
+    """
+
+    def __init__(self, n_subtasks: int, size: int = 50) -> None:
+        self.size = size
+        self.kept: list[list[tuple[int, list[Any]]]] = [[] for _ in range(n_subtasks)]
+
+    def add(self, env: Followed) -> None:
+        """Keep an episode that has just come to a sub-task."""
+        if env.subtask < len(self.kept) and not env.ended:
+            self.kept[env.subtask].append((env.seed, list(env.done)))
+            del self.kept[env.subtask][: -self.size]
+
+    def begin(self, env: Followed, subtask: int, rng: np.random.Generator) -> bool:
+        """Begin at a sub-task by replaying; return whether that worked."""
+        if subtask == 0:
+            env.begin(int(rng.integers(2**31)))
+            return True
+        if not self.kept[subtask]:
+            return False
+        index = int(rng.integers(len(self.kept[subtask])))
+        seed, choices = self.kept[subtask][index]
+        env.begin(seed)
+        for choice in choices:
+            env.step(choice)
+            if env.ended:
+                break
+        if env.ended or env.subtask != subtask:
+            # The environment is not as repeatable as it should be: this recording is of no use.
+            del self.kept[subtask][index]
+            return False
+        env.idle = 0
+        return True
+
+
+class Chosen(NamedTuple):
+    """Choices of a network for several environments (N, …), with what they were drawn from."""
+
+    action: Any
+    logits: Any
+    value: jax.Array
+
+
+@jax.jit
+def _act(agent: Any, seen: Any, subtask: jax.Array, cell: jax.Array, key: jax.Array) -> Chosen:
+    logits, value = jax.vmap(agent, (None, 0, 0, 0))(None, seen, subtask, cell)
+    return Chosen(actions.sample(key, logits), logits, value)
+
+
+def act(agent: Any, envs: Sequence[Followed], key: jax.Array) -> Chosen:
+    """Return the choices of one agent in several environments."""
+    seen = jax.tree.map(lambda *x: np.stack(x), *[env.seen for env in envs])
+    subtask = jnp.array([env.subtask for env in envs])
+    return _act(agent, seen, subtask, jnp.array([env.cell for env in envs]), key)
+
+
+def choice_of(chosen: Chosen, i: int) -> Any:
+    """Return the choice for the i-th environment, as integers."""
+    return jax.tree.map(lambda x: int(x[i]), chosen.action)
+
+
+class Players(NamedTuple):
+    """Who plays: a sub-agent for each sub-task and, if there is one, the main agent.
+
+    The main agent's head "who" chooses a sub-agent, or K to act itself with its other heads.
+    """
+
+    agents: Sequence[Any]
+    manager: Any = None
+
+    def choose(self, env: Followed, key: jax.Array) -> Any:
+        """Return what is done."""
+        if self.manager is None:
+            turn = min(env.subtask, len(self.agents) - 1)
+            return choice_of(act(self.agents[turn], [env], key), 0)
+        k_who, k_act = jax.random.split(key)
+        return self.follow(env, choice_of(act(self.manager, [env], k_who), 0), k_act)[0]
+
+    def follow(self, env: Followed, own: dict[str, int], key: jax.Array) -> tuple[Any, Any]:
+        """Return what is done when the main agent chose so, and what of its choice counted."""
+        who = own["who"]
+        if who == len(self.agents):
+            return {head: at for head, at in own.items() if head != "who"}, own
+        done = choice_of(act(self.agents[who], [env], key), 0)
+        return done, {head: at if head == "who" else -1 for head, at in own.items()}
+
+
+def begin_at(
+    env: Followed,
+    subtask: int,
+    replays: Replays,
+    players: Players,
+    rng: np.random.Generator,
+    patience: int,
+    tries: int = 20,
+) -> int:
+    """Begin at a sub-task; return the steps that playing there took (replays are not counted).
+
+    Args:
+        env: The environment.
+        subtask: The sub-task.
+        replays: Recordings; what is played is added to them.
+        players: Who plays the sub-tasks before where there is no recording.
+        rng: Source of randomness.
+        patience: Steps without a sub-goal after which a try is given up.
+        tries: Tries before it is an error.
+    """
+    played = 0
+    for _ in range(tries):
+        if replays.begin(env, subtask, rng):
+            return played
+        nearest = max(k for k in range(subtask) if k == 0 or replays.kept[k])
+        if not replays.begin(env, nearest, rng):
+            continue
+        while not env.ended and env.subtask < subtask and env.idle < patience:
+            key = jax.random.key(int(rng.integers(2**31)))
+            moved = env.step(players.choose(env, key))
+            played += 1
+            if moved.reached:
+                replays.add(env)
+        if not env.ended and env.subtask == subtask:
+            return played
+    raise ValueError(
+        f"in {tries} tries no episode came to sub-task {subtask}: train the agents of the "
+        "sub-tasks before it first, or give them more patience"
+    )
+
+
+def play_out(
+    env: Followed,
+    players: Players,
+    rng: np.random.Generator,
+    max_steps: int,
+    watch: Callable[[Followed], None] | None = None,
+) -> tuple[int, bool, int]:
+    """Play an episode from a new start; return its last sub-task, whether solved, and its steps."""
+    env.begin(int(rng.integers(2**31)))
+    solved, steps = False, 0
+    while not env.ended and steps < max_steps:
+        key = jax.random.key(int(rng.integers(2**31)))
+        solved |= env.step(players.choose(env, key)).solved
+        steps += 1
+        if watch is not None:
+            watch(env)
+    return env.subtask, solved, steps
