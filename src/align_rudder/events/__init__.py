@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -66,7 +67,15 @@ def choose_encoder(
 def encoder_from_state(
     kind: str, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> EventEncoder:
-    """Return a fitted encoder from what its `state` returned."""
+    """Return a fitted encoder from what its `state` returned.
+
+    Encoders of other parts of the package name their `module` in the header.
+    """
+    module = str(header.get("module", ""))
+    if kind not in _ENCODERS and module.startswith("align_rudder."):
+        found = getattr(importlib.import_module(module), kind, None)
+        if isinstance(found, type) and issubclass(found, EventEncoder):
+            return found.from_state(header, arrays)
     if kind not in _ENCODERS:
         raise ValueError(f"the file has events of kind {kind!r}; known are {sorted(_ENCODERS)}")
     return _ENCODERS[kind].from_state(header, arrays)

@@ -103,7 +103,7 @@ class DeltaEvents(EventEncoder):
             [np.diff(self._vectors(e.observations, len(e) + 1), axis=0) for e in episodes]
         )
         names, parts = self._layout(episodes[0])
-        self._projection = _same_information(deltas, parts)
+        self._projection = same_information(deltas, parts)
         changed = deltas[(deltas != 0).any(axis=1)]
         z, first, inverse, counts = np.unique(
             (changed @ self._projection).round(6),
@@ -116,12 +116,9 @@ class DeltaEvents(EventEncoder):
         if len(z):
             groups, points, labels = self._cluster(z, counts, len(deltas))
             inverse = groups[inverse.ravel()]
-        # Events are numbered as they first occur.
-        order = dict.fromkeys(label for label in labels[inverse].tolist() if label >= 0)
-        renamed = {label: i for i, label in enumerate(order)}
-        labels = np.array([renamed.get(label, NO_EVENT) for label in labels.tolist()], np.int64)
+        labels, n_events = number_events(labels, inverse)
         symbols: list[Hashable] = []
-        for e in range(len(renamed)):
+        for e in range(n_events):
             members = np.flatnonzero(labels[groups] == e)
             top = members[counts[members].argmax()]
             symbols.append(_describe(changed[first[top]], self._projection, names))
@@ -179,19 +176,8 @@ class DeltaEvents(EventEncoder):
             start = np.arange(len(points))
         else:
             start = EventClustering(len(points)).fit(points, visits=weight).labels_
-        share = np.bincount(start, weights=weight) / steps
-        n_large = int((share > self.max_share).sum())
-        # The last sample stands for "no change"; it can take others in but is never merged.
-        with_none = np.vstack([points, np.zeros(z.shape[1])])
-        merged = merge_least_visited(
-            -euclidean_distances(with_none, squared=True),
-            np.append(start, start.max() + 1),
-            np.append(weight, np.inf),
-            self.max_events + n_large + 1,
-        )
-        share = np.bincount(merged[:-1], weights=weight, minlength=merged.max() + 1) / steps
-        gone = (share > self.max_share) | (np.arange(len(share)) == merged[-1])
-        return groups, points, np.where(gone[merged[:-1]], NO_EVENT, merged[:-1])
+        labels = few_events(points, start, weight, steps, self.max_events, self.max_share)
+        return groups, points, labels
 
     def transition_events(
         self,
@@ -241,10 +227,68 @@ class DeltaEvents(EventEncoder):
         return encoder
 
 
-def _same_information(deltas: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the projection that gives all parts as many components and the same variance."""
-    several = [len(part) for part in parts if len(part) > 1]
-    n_components = min(several, default=1)
+def few_events(
+    points: np.ndarray,
+    start: np.ndarray,
+    visits: np.ndarray,
+    steps: int,
+    max_events: int,
+    max_share: float,
+    *,
+    size: np.ndarray | None = None,
+    allowed: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the event of each point, -1 for none: the smallest clusters merged, large ones left out.
+
+    Args:
+        points: Kinds of change (n, k).
+        start: The cluster of each.
+        visits: How often each was seen.
+        steps: Number of all steps.
+        max_events: The most events; above it the smallest cluster is merged into the most similar
+            one, "no change" included.
+        max_share: A cluster with more than this share of all steps is no event.
+        size: What makes a cluster small, if not its visits.
+        allowed: Which points may share a cluster (n, n); None for all. Each may become "no change".
+    """
+    share = np.bincount(start, weights=visits) / steps
+    n_large = int((share > max_share).sum())
+    # The last sample stands for "no change"; it can take others in but is never merged.
+    with_none = np.vstack([points, np.zeros(points.shape[1])])
+    similarity = -euclidean_distances(with_none, squared=True)
+    if allowed is not None:
+        similarity[:-1, :-1][~allowed] += len(similarity) ** 2 * (similarity.min() - 1.0)
+    merged = merge_least_visited(
+        similarity,
+        np.append(start, start.max() + 1),
+        np.append(visits if size is None else size, np.inf),
+        max_events + n_large + 1,
+    )
+    share = np.bincount(merged[:-1], weights=visits, minlength=merged.max() + 1) / steps
+    gone = (share > max_share) | (np.arange(len(share)) == merged[-1])
+    return np.where(gone[merged[:-1]], NO_EVENT, merged[:-1])
+
+
+def number_events(labels: np.ndarray, occurrences: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return labels renamed to 0…n−1 as they first occur, -1 where they do not, and n."""
+    order = dict.fromkeys(label for label in labels[occurrences].tolist() if label >= 0)
+    renamed = {label: i for i, label in enumerate(order)}
+    return np.array([renamed.get(label, NO_EVENT) for label in labels.tolist()], np.int64), len(order)
+
+
+def same_information(
+    deltas: np.ndarray, parts: Sequence[np.ndarray], n_components: int | None = None
+) -> np.ndarray:
+    """Return the projection that gives all parts as many components and the same variance.
+
+    Args:
+        deltas: Changes (n, d).
+        parts: The components of each part.
+        n_components: The most components of a part; None for as many as the smallest part of
+            several components has.
+    """
+    if n_components is None:
+        n_components = min((len(part) for part in parts if len(part) > 1), default=1)
     blocks = []
     for part in parts:
         values = deltas[:, part]

@@ -15,7 +15,15 @@ import jax.numpy as jnp
 from align_rudder.minerl.camera import BINS
 from align_rudder.minerl.spaces import BUTTONS, ENUMS
 
-__all__ = ["FRAMES", "HEAD_SIZES", "SubAgent", "count_parameters", "new_sub_agent"]
+__all__ = [
+    "FRAMES",
+    "HEAD_SIZES",
+    "Manager",
+    "SubAgent",
+    "count_parameters",
+    "new_manager",
+    "new_sub_agent",
+]
 
 FRAMES = 32
 """Number of most recent frames that the networks see."""
@@ -128,6 +136,41 @@ class SubAgent(eqx.Module):
         return split_heads(jax.vmap(self.heads)(hidden)), eqx.tree_at(
             lambda a: a.actor, self, actor
         )
+
+
+class Manager(eqx.Module):
+    """The main agent: networks like a sub-agent's, and a head that chooses who acts.
+
+    Attributes:
+        own: Its own networks.
+        who: Logits of the K sub-agents and, last, of acting itself.
+        prior: What is added to the logit of the sub-agent whose turn it is.
+    """
+
+    own: SubAgent
+    who: eqx.nn.Linear
+    prior: float = eqx.field(static=True)
+
+    def __call__(
+        self, task: Any, observation: jax.Array, subtask: jax.Array, cell: jax.Array
+    ) -> tuple[dict[str, jax.Array], jax.Array]:
+        """Return the logits of each head, "who" among them, and the value."""
+        hidden, _ = self.own.actor(observation[None])
+        seen, _ = self.own.critic(observation[None])
+        n = self.who.out_features
+        assert isinstance(n, int)
+        turn = jax.nn.one_hot(jnp.minimum(subtask, n - 2), n)
+        logits = {**split_heads(self.own.heads(hidden[0])), "who": self.who(hidden[0])}
+        logits["who"] = logits["who"] + self.prior * turn
+        return logits, self.own.value(seen[0])[0]
+
+
+def new_manager(key: jax.Array, n_subtasks: int, prior: float = 8.0) -> Manager:
+    """Return a main agent that runs the sub-agents in the order of the alignment."""
+    k_own, k_who = jax.random.split(key)
+    who = eqx.nn.Linear(_UNITS, n_subtasks + 1, key=k_who)
+    who = eqx.tree_at(lambda w: (w.weight, w.bias), who, replace_fn=jnp.zeros_like)
+    return Manager(new_sub_agent(k_own), who, prior)
 
 
 def split_heads(out: jax.Array) -> dict[str, jax.Array]:

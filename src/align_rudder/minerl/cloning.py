@@ -1,0 +1,134 @@
+"""Behavioural cloning of one sub-task, as in the appendix: SGD, batches of 256, best of 30."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from align_rudder.hierarchy import actions
+from align_rudder.minerl.networks import SubAgent
+from align_rudder.minerl.samples import Samples
+
+__all__ = ["Cloned", "Cloning", "clone_sub_agent", "held_out_loss"]
+
+
+@dataclass(frozen=True)
+class Cloning:
+    """Settings of behavioural cloning; the defaults are the paper's.
+
+    Attributes:
+        epochs: Passes over the samples.
+        batch: Samples of an update.
+        learning_rate: Learning rate of SGD.
+        momentum: Its momentum.
+        evaluate_every: Epochs between evaluations; the best agent is kept.
+        held_out: Share of the samples to judge by, where there is no environment.
+    """
+
+    epochs: int = 300
+    batch: int = 256
+    learning_rate: float = 0.01
+    momentum: float = 0.9
+    evaluate_every: int = 10
+    held_out: float = 0.1
+
+
+class Cloned(NamedTuple):
+    """The best agent, and for each evaluation the epoch, the training loss and the score."""
+
+    agent: SubAgent
+    curve: list[tuple[int, float, float]]
+
+
+@eqx.filter_jit
+def _update(agent: SubAgent, memory: Any, change: Any, seen: Any, targets: Any) -> Any:
+    arrays, static = eqx.partition(agent, eqx.is_inexact_array)
+
+    def loss(arrays: Any) -> tuple[jax.Array, SubAgent]:
+        logits, kept = eqx.combine(arrays, static).clone(seen)
+        return actions.cross_entropy(logits, targets).mean(), kept
+
+    (value, kept), gradient = jax.value_and_grad(loss, has_aux=True)(arrays)
+    moved, memory = change.update(gradient, memory, arrays)
+    # The running means of the batch norms are not learned; they come from the forward pass.
+    arrays = optax.apply_updates(eqx.filter(kept, eqx.is_inexact_array), moved)
+    return eqx.combine(arrays, static), memory, value
+
+
+@eqx.filter_jit
+def _loss(agent: SubAgent, seen: Any, targets: Any) -> jax.Array:
+    return actions.cross_entropy(agent.clone(seen, learning=False)[0], targets).sum()
+
+
+def held_out_loss(agent: SubAgent, samples: Samples, indices: np.ndarray, batch: int) -> float:
+    """Return the mean loss of an agent on some samples."""
+    total = 0.0
+    for at in range(0, len(indices), batch):
+        seen, targets = samples.batch(indices[at : at + batch])
+        total += float(_loss(agent, jnp.asarray(seen), jax.tree.map(jnp.asarray, targets)))
+    return total / len(indices)
+
+
+def clone_sub_agent(
+    agent: SubAgent,
+    samples: Samples,
+    cloning: Cloning,
+    seed: int = 0,
+    judge: Callable[[SubAgent], float] | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> Cloned:
+    """Return the agent with its policy fitted to the samples.
+
+    Args:
+        agent: The agent; its value is not touched.
+        samples: Steps of the sub-task's segments.
+        cloning: Settings.
+        seed: Seed.
+        judge: Score of an agent, the higher the better, such as its successes in 12 trials in the
+            environment; if there is none, the loss on held-out samples decides.
+        progress: Called after each epoch with its number and mean loss.
+    """
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(samples))
+    held = int(len(samples) * cloning.held_out) if judge is None else 0
+    kept_out, training = order[:held], order[held:]
+    if judge is None and not held:
+        kept_out = training  # too few to hold any out
+    change = optax.sgd(cloning.learning_rate, cloning.momentum)
+    memory = change.init(eqx.filter(agent, eqx.is_inexact_array))
+    best, best_score, curve = agent, -np.inf, []
+    for epoch in range(1, cloning.epochs + 1):
+        rng.shuffle(training)
+        # Batches of one size are compiled once; the rest comes with the next epoch.
+        size = min(cloning.batch, len(training))
+        losses = []
+        for at in range(0, len(training) - size + 1, size):
+            seen, targets = samples.batch(training[at : at + size])
+            agent, memory, loss = _update(
+                agent, memory, change, jnp.asarray(seen), jax.tree.map(jnp.asarray, targets)
+            )
+            losses.append(float(loss))
+        mean = float(np.mean(losses))
+        if not np.isfinite(mean):
+            raise ValueError(
+                f"the loss became {mean} in epoch {epoch}; choose a smaller learning rate than "
+                f"{cloning.learning_rate}"
+            )
+        if progress is not None:
+            progress(epoch, mean)
+        if epoch % cloning.evaluate_every == 0 or epoch == cloning.epochs:
+            if judge is not None:
+                score = judge(agent)
+            else:
+                score = -held_out_loss(agent, samples, kept_out, cloning.batch)
+            curve.append((epoch, mean, score))
+            if score > best_score:
+                best, best_score = agent, score
+    return Cloned(best, curve)
