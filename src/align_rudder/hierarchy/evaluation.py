@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 _CHUNK = 64  # worlds generated at once
+_NO_LIMIT = 2**31 - 1
 
 
 def new_worlds(task: AlignedTask, key: jax.Array, n: int) -> AlignedState:
@@ -76,12 +77,14 @@ def play_on(
     play: Play,
     until: int | jax.Array,
     temperature: float = 1.0,
+    most: int | jax.Array = _NO_LIMIT,
 ) -> Play:
-    """Return the episodes at time `until`, or when all are over."""
+    """Return the episodes at time `until`, when all are over, or before `most` steps in all."""
     n = play.over.shape[0]
 
     def go_on(play: Play) -> jax.Array:
-        return (play.time < until) & ~play.over.all()
+        following = play.steps.sum() + (~play.over).sum()
+        return (play.time < until) & ~play.over.all() & (following <= most)
 
     def step(play: Play) -> Play:
         key, k_act, k_step = jax.random.split(play.key, 3)
@@ -113,6 +116,7 @@ def evaluate(
     key: jax.Array,
     max_steps: int | jax.Array,
     temperature: float = 1.0,
+    most: int | jax.Array = _NO_LIMIT,
 ) -> Evaluation:
     """Play each world (N, …) once, to its end or for that many steps.
 
@@ -124,8 +128,10 @@ def evaluate(
         max_steps: Steps after which an episode is given up.
         temperature: What the logits are divided by; below 1 the agent is surer than it has learned
             to be.
+        most: Steps of all episodes together, after which all that still run are given up.
     """
-    return result_of(task, play_on(task, agent, start_play(worlds, key), max_steps, temperature))
+    play = play_on(task, agent, start_play(worlds, key), max_steps, temperature, most)
+    return result_of(task, play)
 
 
 def result_of(task: AlignedTask, play: Play) -> Evaluation:

@@ -11,6 +11,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
@@ -372,7 +373,10 @@ class _Trainer:
 
         def judge(agent: Policy) -> None:
             key = self.devices.place(jax.random.fold_in(self.keys[6], self.at.evaluated))
-            found = self.devices.gather(play(placed, agent, worlds, key, training.horizon))
+            left = min(training.steps - self.at.steps, 2**31 - 1)
+            most = self.devices.place(jnp.int32(left))
+            played = play(placed, agent, worlds, key, training.horizon, most=most)
+            found = self.devices.gather(played)
             steps, solved = int(np.sum(found.steps)), int(np.sum(found.solved))
             self.at.evaluated += 1
             self.at.reserve = steps * 5 // 4
