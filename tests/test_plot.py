@@ -1,5 +1,8 @@
 """Figures show what they should."""
 
+import warnings
+
+import gymnasium as gym
 import matplotlib.figure
 import numpy as np
 import pytest
@@ -52,3 +55,119 @@ def test_overview_writes_vector_graphics(crafting, tmp_path):
     text = (tmp_path / "f.svg").read_text()
     assert "<svg" in text
     assert len(figure.axes) == 2
+
+
+@pytest.fixture(scope="module")
+def rooms():
+    env = gym.make("AlignRudder/FourRooms-v0").unwrapped
+    demos = env.demonstrations(6, 0)
+    return env, demos, ar.AlignRudder(ar.StateEvents(max_events=15)).fit(demos)
+
+
+def test_logo_is_as_high_as_the_column_tells(crafting):
+    profile = crafting.profile_
+    heights = ar.plot.logo_heights(profile)
+    q, p = profile.frequencies, profile.background
+    for t in range(len(profile)):
+        bits = sum(x * np.log2(x / y) for x, y in zip(q[:, t], p) if x > 0)
+        assert heights[:, t].sum() == pytest.approx(max(bits, 0.0))
+        assert heights[:, t].argmax() == profile.top_events[t]
+    ax = ar.plot.logo(profile, subgoals=crafting.subgoals_)
+    assert len(ax.lines) == len(crafting.subgoals_)
+    assert len(ax.patches) == 2 * np.count_nonzero(heights)  # a ground and a letter each
+    cut = ar.plot.logo(profile, subgoals=crafting.subgoals_, max_columns=3)
+    assert "first 3 of" in cut.get_title("left")
+    single = ar.AlignRudder().fit_events(["AAA", "AAA"])
+    assert ar.plot.logo_heights(single.profile_).sum() == pytest.approx(3.0)
+
+
+def test_pssm_shows_every_finite_score(crafting):
+    ax = ar.plot.pssm(crafting.profile_, subgoals=crafting.subgoals_)
+    shown = ax.images[0].get_array()
+    finite = np.isfinite(crafting.profile_.pssm)
+    np.testing.assert_array_equal(~np.ma.getmaskarray(shown), finite)
+    np.testing.assert_allclose(shown[finite], crafting.profile_.pssm[finite])
+    low, high = ax.images[0].get_clim()
+    assert low == -high  # zero in the middle of the colours
+
+
+def test_guide_tree_has_a_colour_for_each_strategy():
+    model = ar.AlignRudder().fit_events(["ABCDEFAB"] * 3 + ["UVWXYZUV"] * 2)
+    ax = ar.plot.guide_tree(model)
+    labels = {int(t.get_text()): t.get_color() for t in ax.get_yticklabels()}
+    assert sorted(labels) == [0, 1, 2, 3, 4]
+    assert labels[0] == labels[1] == labels[2] != labels[3] == labels[4]
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == [
+        "strategy 0 (3)",
+        "strategy 1 (2)",
+    ]
+
+
+def test_clusters_lie_where_the_states_are(rooms):
+    env, demos, model = rooms
+    ax = ar.plot.clusters(model, env, demos)
+    image = ax.images[0].get_array()
+    visited = {env.map.cell(s)[0] for demo in demos for s in demo.observations}
+    for cell in np.ndindex(*env.map.shape):
+        assert (image[cell] == 1).all() == (cell not in visited)
+    end = env.map.target
+    (label,) = {model.events_.start_event(int(d.observations[-1])) for d in demos}
+    np.testing.assert_allclose(image[end], ar.plot.event_color(label))
+    paid = {(round(p.center[1]), round(p.center[0])) for p in ax.patches}
+    expected = {
+        env.map.cell(d.observations[t + 1])[0]
+        for d in demos
+        for t in np.flatnonzero(model.redistribute(d).rewards)
+    }
+    assert paid == expected
+
+
+def test_clusters_on_other_maps(lake, demos):
+    model = ar.AlignRudder(ar.StateEvents()).fit(demos)
+    assert ar.plot.clusters(model, lake).images[0].get_array().shape == (4, 4, 3)
+    corridor = gym.make("AlignRudder/KeyChest-v0")
+    walks = corridor.unwrapped.demonstrations(4, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ar.AlignRudderWarning)
+        found = ar.AlignRudder(ar.StateEvents()).fit(walks)
+    assert ar.plot.clusters(found, corridor).images[0].get_array().shape[:2] == (3, 9)
+    with pytest.raises(ValueError, match="no map of CartPole"):
+        ar.plot.clusters(model, gym.make("CartPole-v1"))
+
+
+@pytest.mark.parametrize("band", ["error", "deviation", "range"])
+def test_curves_have_mean_and_band(band, rng):
+    x, y = np.arange(5), rng.normal(size=(8, 5))
+    ax = ar.plot.curves({"ours": (x, y), "one seed": (x, y[0])}, band=band)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), y.mean(axis=0))
+    np.testing.assert_allclose(ax.lines[1].get_ydata(), y[0])
+    (filled,) = ax.collections
+    corners = filled.get_paths()[0].vertices
+    spread = {"error": y.std(axis=0, ddof=1) / np.sqrt(8), "deviation": y.std(axis=0, ddof=1)}
+    high = y.max() if band == "range" else (y.mean(axis=0) + spread[band]).max()
+    assert corners[:, 1].max() == pytest.approx(high)
+
+
+def test_curves_refuse_what_does_not_fit():
+    with pytest.raises(ValueError, match="x \\(points,\\)"):
+        ar.plot.curves({"ours": ([0, 1], [[1, 2, 3]])})
+    with pytest.raises(ValueError, match="band="):
+        ar.plot.curves({}, band="wide")
+
+
+@pytest.mark.parametrize("form", ["svg", "pdf"])
+def test_every_figure_is_written_as_vectors(crafting, rooms, tmp_path, form):
+    env, demos, model = rooms
+    rr = crafting.redistribute(crafting_episode(3))
+    axes = {
+        "alignment": ar.plot.alignment(crafting.alignment_),
+        "logo": ar.plot.logo(crafting.profile_),
+        "pssm": ar.plot.pssm(crafting.profile_),
+        "guide_tree": ar.plot.guide_tree(crafting),
+        "redistribution": ar.plot.redistribution(rr),
+        "clusters": ar.plot.clusters(model, env, demos),
+        "curves": ar.plot.curves({"ours": ([0, 1], [[0, 1], [0, 2]])}),
+    }
+    for name, ax in axes.items():
+        ax.figure.savefig(tmp_path / f"{name}.{form}")
+        assert (tmp_path / f"{name}.{form}").stat().st_size > 1000

@@ -112,6 +112,11 @@ class Alignment:
             f"{len(self.symbols)} symbols)"
         )
 
+    def _repr_html_(self) -> str:
+        from align_rudder.report.notebook import alignment_html
+
+        return alignment_html(self)
+
 
 def pairwise_scores(
     sequences: Sequence[np.ndarray], scores: np.ndarray, gap: float = 0.0, *, progress: bool = False

@@ -19,8 +19,10 @@ from align_rudder.diamond.commands import Diamond
 from align_rudder.events import DeltaEvents, EventEncoder, FeatureEvents, StateEvents, SymbolEvents
 from align_rudder.experiments.commands import Reproduce, Tune
 from align_rudder.experiments.demo import Demo
+from align_rudder.minerl.commands import MineRL
 from align_rudder.model import AlignRudder
 from align_rudder.redistribution import Redistribution
+from align_rudder.report.commands import Report
 from align_rudder.sources import load_source
 from align_rudder.summary import as_data
 
@@ -207,10 +209,12 @@ class _Command:
         Annotated[Fit, tyro.conf.subcommand("fit")]
         | Annotated[Redistribute, tyro.conf.subcommand("redistribute")]
         | Annotated[Show, tyro.conf.subcommand("show")]
+        | Annotated[Report, tyro.conf.subcommand("report")]
         | Annotated[Demo, tyro.conf.subcommand("demo")]
         | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
         | Annotated[Tune, tyro.conf.subcommand("tune")]
-        | Annotated[Diamond, tyro.conf.subcommand("diamond")],
+        | Annotated[Diamond, tyro.conf.subcommand("diamond")]
+        | Annotated[MineRL, tyro.conf.subcommand("minerl")],
         tyro.conf.arg(name=""),
     ] = field()
 

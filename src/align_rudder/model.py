@@ -538,6 +538,15 @@ class AlignRudder(BaseEstimator):
             f"{len(self.subgoals_)} sub-goals"
         )
 
+    def _repr_html_(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+        from align_rudder.report.notebook import model_html
+
+        return model_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        # In place of scikit-learn's diagram, which a notebook would take before _repr_html_.
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     def summary(self) -> str:
         """Return events, alignment, consensus and sub-goals of every strategy as text."""
         self._check_fitted()

@@ -262,3 +262,8 @@ class Redistribution:
             f"Redistribution(return {self.ret:g} over {len(self.rewards)} steps: "
             f"{self.rewards.sum():g} on {rewarded} of them, correction {self.correction:g})"
         )
+
+    def _repr_html_(self) -> str:
+        from align_rudder.report.notebook import redistribution_html
+
+        return redistribution_html(self)

@@ -13,3 +13,4 @@ register("AlignRudder/EightRooms-v0", "align_rudder.envs:RoomsEnv", kwargs={"roo
 register("AlignRudder/Rooms-v0", "align_rudder.envs:RoomsEnv")
 register("AlignRudder/KeyChest-v0", "align_rudder.envs:KeyChestEnv")
 register("AlignRudder/Diamond-v0", "align_rudder.envs.diamond:DiamondEnv")  # imports JAX when made
+register("AlignRudder/MineRL-v0", "align_rudder.minerl.environment:MineRLEnv")

@@ -238,7 +238,7 @@ def few_events(
     size: np.ndarray | None = None,
     allowed: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the event of each point, -1 for none: the smallest clusters merged, large ones left out.
+    """Return the event of each point: small clusters merged, large ones left out (-1).
 
     Args:
         points: Kinds of change (n, k).
@@ -273,7 +273,9 @@ def number_events(labels: np.ndarray, occurrences: np.ndarray) -> tuple[np.ndarr
     """Return labels renamed to 0…n−1 as they first occur, -1 where they do not, and n."""
     order = dict.fromkeys(label for label in labels[occurrences].tolist() if label >= 0)
     renamed = {label: i for i, label in enumerate(order)}
-    return np.array([renamed.get(label, NO_EVENT) for label in labels.tolist()], np.int64), len(order)
+    return np.array([renamed.get(label, NO_EVENT) for label in labels.tolist()], np.int64), len(
+        order
+    )
 
 
 def same_information(

@@ -18,7 +18,21 @@ import numpy as np
 from align_rudder.hierarchy import actions
 from align_rudder.model import AlignRudder
 
-__all__ = ["Followed", "Moved", "Players", "Replays", "View", "act", "begin_at", "play_out"]
+__all__ = [
+    "Followed",
+    "Moved",
+    "Players",
+    "Replays",
+    "UnreachedError",
+    "View",
+    "act",
+    "begin_at",
+    "play_out",
+]
+
+
+class UnreachedError(ValueError):
+    """No episode came to a sub-task."""
 
 
 class View(Protocol):
@@ -252,7 +266,7 @@ def begin_at(
                 replays.add(env)
         if not env.ended and env.subtask == subtask:
             return played
-    raise ValueError(
+    raise UnreachedError(
         f"in {tries} tries no episode came to sub-task {subtask}: train the agents of the "
         "sub-tasks before it first, or give them more patience"
     )

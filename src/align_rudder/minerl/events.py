@@ -1,21 +1,22 @@
 """(I) Events of MineRL: changes of the inventory, with the picture and the hand as company.
 
-A state is a vector of two blocks: what is owned (the counts of `ITEMS`, the diamond, the item in the
-hand as one-hot) and, if there are any, the features of the picture. Its changes are clustered:
+A state is a vector of two blocks: what is owned (the counts of `ITEMS`, the diamond, the item in
+the hand as one-hot) and, if there are any, the features of the picture. Its changes are clustered:
 
-1.  Both blocks are brought to the same information, as the paper has it: the same number of components
-    and the same variance. Every count is first divided by its root mean square change over all steps
-    of the demonstrations, so that one diamond weighs as much as all the cobblestone. Picture
-    features are reduced to at most as many principal components (of their changes) as the first
-    block has; then each block is divided by the root of its mean squared length over all steps.
+1.  Both blocks are brought to the same information, as the paper has it: the same number of
+    components and the same variance. Every count is first divided by its root mean square change
+    over all steps of the demonstrations, so that one diamond weighs as much as all the cobblestone.
+    Features of pictures are reduced to at most as many principal components (of their changes) as
+    the first block has. Then each block is divided by the root of its mean squared length.
 2.  Changes that are the same in the inventory begin as one cluster, with their mean as its centre.
     Within such a cluster the inventory does not vary and the picture does, so measured by what
     varies inside of clusters (as linear discriminant analysis does) the inventory decides.
     Steps at which only the picture or the hand changes, by far the largest cluster, are no event,
     nor is any other cluster with too large a share of all steps.
 3.  While there are too many clusters, the smallest (in the fewest demonstrations, then the fewest
-    steps) is merged into the most similar one that gains the same, or becomes no event if there is
-    none. Here the picture has its say. The diamond is never merged into something else.
+    steps) is merged into the most similar one that gains the same, or becomes no event if nothing
+    that gains the same is more similar. Here the picture has its say. The diamond is never merged
+    into something else.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ class InventoryEvents(EventEncoder):
     Episodes are those of `episode_of`: observations with the entries `inventory`, `equipped` and
     `diamond`, and one more if `features` names it. See the module's notes for what is done.
     A change that the demonstrations never showed is the event of the most similar known change that
-    gains nothing else than it does (for mere losses: loses nothing else); if there is none, it is
-    the unknown event n.
+    gains nothing else than it does (for mere losses: loses nothing else): two logs at once are a
+    log, but an axe is no pickaxe. If there is none, it is no event.
 
     Args:
         max_events: The most events.
@@ -73,16 +74,16 @@ class InventoryEvents(EventEncoder):
         max_share: A cluster with more than this share of all steps is no event.
 
     Example:
-        >>> inventory = np.zeros((5, 18), int)
-        >>> inventory[:, ITEMS.index("log")] = [0, 1, 2, 2, 1]
-        >>> inventory[:, ITEMS.index("planks")] = [0, 0, 0, 0, 4]
-        >>> observations = {"inventory": inventory, "equipped": [0] * 5, "diamond": [0, 0, 0, 0, 1]}
-        >>> demos = [Episode(observations, [0] * 4, [0, 0, 0, 1024])] * 2
+        >>> inventory = np.zeros((6, 18), int)
+        >>> inventory[:, ITEMS.index("log")] = [0, 1, 2, 2, 1, 1]
+        >>> inventory[:, ITEMS.index("planks")] = [0, 0, 0, 0, 4, 4]
+        >>> observations = {"inventory": inventory, "equipped": [0] * 6, "diamond": [0] * 5 + [1]}
+        >>> demos = [Episode(observations, [0] * 5, [0, 0, 0, 0, 1024])] * 2
         >>> events = InventoryEvents(max_share=0.5).fit(demos)
         >>> events.symbols_
-        ['log+1', 'diamond+1 planks+4 log-1']
+        ['log+1', 'planks+4 log-1', 'diamond+1']
         >>> events.encode(demos[0]).events
-        array([ 0,  0, -1,  1])
+        array([ 0,  0, -1,  1,  2])
     """
 
     def __init__(
@@ -103,8 +104,8 @@ class InventoryEvents(EventEncoder):
         held = parts[2]
         if held.shape[1] != 1 or held.dtype.kind not in "iu" or not np.isin(held, _HANDS).all():
             raise ValueError(
-                f"equipped is {held.dtype} of shape {held.shape} with values from {held.min()} to "
-                f"{held.max()}; an index in HELD is needed, 0 to {len(HELD) - 1} (see episode_of)"
+                f"equipped is {held.dtype} of shape {held.shape}, such as {held.ravel()[:3]}; an "
+                f"index in HELD is needed, 0 to {len(HELD) - 1}, as episode_of gives it"
             )
         return numbers(np.hstack([*parts[:2], held == _HANDS, *parts[3:]]), type(self).__name__)
 
@@ -134,7 +135,7 @@ class InventoryEvents(EventEncoder):
         inverse = inverse.ravel()
         z = deltas[changed] @ self._projection
         self._points = np.array([np.bincount(inverse, c, len(visits)) for c in z.T]).T
-        self._points = self._points.reshape(len(visits), -1) / visits[:, None]
+        self._points = self._points / visits[:, None]
         self._labels, n_events = np.empty(0, np.int64), 0
         if len(visits):
             size = np.array([len(np.unique(of[changed][inverse == i])) for i in range(len(visits))])
@@ -194,7 +195,7 @@ class InventoryEvents(EventEncoder):
         """Return the event of a change that the demonstrations did not show."""
         candidates = np.flatnonzero(~(self._marks & ~_marks(kind[None])).any(axis=1))
         if not len(candidates):
-            return self.n_events
+            return NO_EVENT
         distance = ((self._points[candidates] - delta @ self._projection) ** 2).sum(axis=1)
         return int(self._labels[candidates[distance.argmin()]])
 
@@ -257,8 +258,8 @@ def _marks(kinds: np.ndarray) -> np.ndarray:
 def _may_merge(kinds: np.ndarray) -> np.ndarray:
     """Return which changes gain the same (n, n), one of them perhaps something besides."""
     marks = _marks(kinds)
-    inside = ~(marks[:, None] & ~marks[None]).any(axis=2)
-    return inside | inside.T
+    outside = np.asarray((marks[:, None] & ~marks[None]).any(axis=2))
+    return ~(outside & outside.T)
 
 
 def _sizes(kinds: np.ndarray, episodes: np.ndarray, visits: np.ndarray) -> np.ndarray:

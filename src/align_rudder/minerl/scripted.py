@@ -1,38 +1,43 @@
 """A small environment with the spaces of MineRL and a tool chain of its own; no Minecraft.
 
 The player stands in a round clearing. Around it, on a circle, stand trees, rocks, ores and the
-diamond, each in one flat colour; which stands where depends on the seed. What is in the middle of the
-picture and within reach is worked on by `attack`; recipes are Minecraft's, smaller. It is started by
-`server.py` like minerl itself, so this file needs the standard library and NumPy only, and its names
-stand here once more: they are what the other side declares.
+diamond, each in one flat colour; which stands where depends on the seed. What is in the middle of
+the picture and within reach is worked on by `attack`; recipes are close to Minecraft's.
 
-Spaces and types are those of minerl 0.3.7 (`version=3`, flat names) and 0.4.4 (`version=4`, nested),
-behind the interface of old gym. `scripted_action` obtains the diamond, judging by what it sees only.
+Spaces and types are those of minerl 0.3.7 (`version=3`, flat names) and 0.4.4 (`version=4`,
+nested), behind the interface of old gym. `server.py` starts it like minerl itself, so this file
+needs the standard library and NumPy only, runs on Python 3.6, and has the names of `spaces` once
+more: here they are what the other side declares. `scripted_action` obtains the diamond, by what it
+sees only.
 """
 
 import collections
 import math
+from typing import Any
 
 import numpy as np
 
 __all__ = ["COLOURS", "STAGES", "ScriptedEnv", "make", "scripted_action"]
 
-ITEMS = (
-    "dirt coal torch log planks stick crafting_table wooden_axe wooden_pickaxe stone cobblestone "
-    "furnace stone_axe stone_pickaxe iron_ore iron_ingot iron_axe iron_pickaxe"
-).split()
-BUTTONS = "forward back left right jump sneak sprint attack".split()
+BUTTONS = ("forward", "back", "left", "right", "jump", "sneak", "sprint", "attack")
+TOOLS = (
+    "wooden_axe",
+    "wooden_pickaxe",
+    "stone_axe",
+    "stone_pickaxe",
+    "iron_axe",
+    "iron_pickaxe",
+)
+BLOCKS = ("dirt", "stone", "cobblestone", "crafting_table", "furnace", "torch")
+ITEMS = (*BLOCKS, *TOOLS, "coal", "log", "planks", "stick", "iron_ore", "iron_ingot")
 DECLARED = {
-    "place": "none dirt stone cobblestone crafting_table furnace torch",
-    "equip": "none air wooden_axe wooden_pickaxe stone_axe stone_pickaxe iron_axe iron_pickaxe",
-    "craft": "none torch stick planks crafting_table",
-    "nearbyCraft": "none wooden_axe wooden_pickaxe stone_axe stone_pickaxe iron_axe iron_pickaxe "
-    "furnace",
-    "nearbySmelt": "none iron_ingot coal",
+    "place": ("none", *BLOCKS),
+    "equip": ("none", "air", *TOOLS),
+    "craft": ("none", "torch", "stick", "planks", "crafting_table"),
+    "nearbyCraft": ("none", *TOOLS, "furnace"),
+    "nearbySmelt": ("none", "iron_ingot", "coal"),
 }
-HELD = (
-    "none air wooden_axe wooden_pickaxe stone_axe stone_pickaxe iron_axe iron_pickaxe other"
-).split()
+HELD = ("none", "air", *TOOLS, "other")
 REWARDS = {
     "log": 1,
     "planks": 2,
@@ -147,17 +152,22 @@ class Dict:
         self.spaces = collections.OrderedDict(spaces)
 
 
+def towards(bearing):
+    """Return the unit vector of a bearing in degrees, as a complex number (right, ahead)."""
+    return complex(math.sin(math.radians(bearing)), math.cos(math.radians(bearing)))
+
+
 class Thing:
-    """What stands on the circle, or was put down."""
+    """What stands on the circle (height 1), or was put down; its place is a complex number."""
 
     def __init__(self, kind, place, left, height):
-        self.kind, self.place, self.left, self.height = kind, np.asarray(place), left, height
+        self.kind, self.place, self.left, self.height = kind, place, left, height
 
 
 class ScriptedEnv:
     """The clearing, behind the interface of old gym.
 
-    The same seed and actions give the same observations. Camera angles turn the view; forward, back,
+    The same seed and actions give the same observations. The camera turns the view; forward, back,
     left and right move, sprint and sneak change how far. What was put down stays, hides nothing and
     does not stand in the way. Tools wear off with each item that they give.
 
@@ -173,24 +183,24 @@ class ScriptedEnv:
 
     def __init__(
         self,
-        task="MineRLObtainDiamond-v0",
-        version=3,
-        stage="start",
-        distance=4,
-        spread=360,
-        hits=3,
-        limit=None,
-    ):
+        task: str = "MineRLObtainDiamond-v0",
+        version: int = 3,
+        stage: str = "start",
+        distance: float = 4,
+        spread: float = 360,
+        hits: int = 3,
+        limit: Any = None,
+    ) -> None:
         if task not in LIMITS:
-            raise ValueError("task=%r is not known; known are %s" % (task, ", ".join(LIMITS)))
+            raise ValueError(f"task={task!r} is not known; known are {', '.join(LIMITS)}")
         if version not in (3, 4):
-            raise ValueError("version=%r is not known; use 3 (0.3.7) or 4 (0.4.4)" % (version,))
+            raise ValueError(f"version={version!r} is not known; use 3 (0.3.7) or 4 (0.4.4)")
         if stage not in STAGES:
-            raise ValueError("stage=%r is not known; known are %s" % (stage, ", ".join(STAGES)))
+            raise ValueError(f"stage={stage!r} is not known; known are {', '.join(STAGES)}")
         if distance < 1 or hits < 1 or not 90 <= spread <= 360:
             raise ValueError(
-                "distance=%r, hits=%r, spread=%r; distance and hits are at least 1, spread is "
-                "between 90 and 360" % (distance, hits, spread)
+                f"distance={distance!r}, hits={hits!r}, spread={spread!r}; distance and hits must "
+                "be at least 1, spread between 90 and 360"
             )
         self.task, self.version, self.stage = task, version, stage
         self.stride, self.spread, self.hits = (1 - REACH) / distance, spread, hits
@@ -201,11 +211,11 @@ class ScriptedEnv:
         self._seed, self.done, self.closed = None, True, False
 
     def _spaces(self):
-        actions = [(button, Discrete(2)) for button in BUTTONS]
+        actions: list = [(button, Discrete(2)) for button in BUTTONS]
         actions.append(("camera", Box(-180, 180, (2,), np.float32)))
-        observed = [("pov", Box(0, 255, (SIZE, SIZE, 3), np.uint8))]
+        observed: list = [("pov", Box(0, 255, (SIZE, SIZE, 3), np.uint8))]
         if not self.treechop:
-            actions += [(head, Enum(*values.split())) for head, values in DECLARED.items()]
+            actions += [(head, Enum(*values)) for head, values in DECLARED.items()]
             counts = Dict((item, Box(0, 2304, (), np.int32)) for item in ITEMS)
             damage = Box(-1, 1562, (), np.int32)
             hand = [("damage", damage), ("maxDamage", damage), ("type", Enum(*HELD))]
@@ -216,12 +226,12 @@ class ScriptedEnv:
                 observed.append(("equipped_items", Dict([("mainhand", Dict(hand))])))
         return Dict(observed), Dict(actions)
 
-    def seed(self, seed=None):
+    def seed(self, seed: Any = None) -> None:
         """Choose the world of the next episode; as in minerl, of that one only."""
         assert isinstance(seed, int), "Seed must be an int!"
         self._seed = seed
 
-    def reset(self):
+    def reset(self) -> dict:
         """Begin an episode and return its first observation."""
         rng = np.random.RandomState(None if self._seed is None else self._seed % 2**32)
         self._seed = None
@@ -231,19 +241,18 @@ class ScriptedEnv:
             kinds = ["tree"] * len(kinds)
         self.things = []
         for i, kind in enumerate(kinds):
-            bearing = math.radians((i + 0.5) * gap - self.spread / 2 + rng.uniform(-0.1, 0.1) * gap)
+            bearing = (i + 0.5 + rng.uniform(-0.1, 0.1)) * gap - self.spread / 2
             left = float("inf") if self.treechop else SOURCES[kind][1]
-            self.things.append(Thing(kind, (math.sin(bearing), math.cos(bearing)), left, 1.0))
-        self.place, self.heading, self.pitch = np.zeros(2), 0.0, 0.0
-        self.items = dict.fromkeys(ITEMS, 0)
-        self.items.update(diamond=0)
+            self.things.append(Thing(kind, towards(bearing), left, 1.0))
+        self.place, self.heading, self.pitch = 0j, 0.0, 0.0
+        self.items: dict = dict.fromkeys((*ITEMS, "diamond"), 0)
         self.items.update({} if self.treechop else STAGES[self.stage])
         self.had = {item for item, n in self.items.items() if n}
         self.held, self.damage = None, collections.Counter()
         self.target, self.progress, self.steps, self.done = None, 0, 0, False
         return self._observe()
 
-    def step(self, action):
+    def step(self, action: dict) -> tuple:
         """Take a step; returns observation, reward, done, info."""
         if self.done:
             raise RuntimeError("Attempted to step an environment with done=True")
@@ -279,24 +288,24 @@ class ScriptedEnv:
         info = {"TimeLimit.truncated": True} if late and not solved else {}
         return self._observe(), float(reward), self.done, info
 
-    def render(self, mode="rgb_array"):
+    def render(self, mode: str = "rgb_array") -> np.ndarray:
         """Return the picture."""
         return self._picture()
 
-    def close(self):
+    def close(self) -> None:
         """Nothing is left open."""
         self.closed = True
 
     def _value(self, head, value):
         """Return a part of an action as minerl understands it: see the module `server`."""
-        assert head in self.action_space.spaces, "there is no action %r" % head
+        assert head in self.action_space.spaces, f"there is no action {head!r}"
         space = self.action_space.spaces[head]
         if not isinstance(space, Enum):
             return value
         if self.version == 3 and isinstance(value, int):
             return str(space.values[value])
-        assert isinstance(value, str), "Enum action %s must be str: %r" % (head, value)
-        assert value in space.values, "Invalid value for enum action %s, %s" % (head, value)
+        assert isinstance(value, str), f"Enum action {head} must be str: {value!r}"
+        assert value in space.values, f"Invalid value for enum action {head}, {value}"
         return value
 
     def _turn_and_walk(self, action):
@@ -306,11 +315,13 @@ class ScriptedEnv:
         ahead = action.get("forward", 0) - action.get("back", 0)
         aside = action.get("right", 0) - action.get("left", 0)
         pace = 0.3 if action.get("sneak") else 1.3 if action.get("sprint") else 1.0
-        angle = math.radians(self.heading)
-        forward = np.array([math.sin(angle), math.cos(angle)])
-        right = np.array([forward[1], -forward[0]])
-        place = self.place + self.stride * pace * (ahead * forward + aside * right)
-        self.place = place * min(1.0, ARENA / max(np.hypot(*place), 1e-9))
+        length = self.stride * pace
+        faced = self._faced()
+        if faced is not None and ahead > 0:  # nobody walks through a tree
+            length = min(length, max(self._distance(faced) - (1 - ARENA), 0.0))
+        way = ahead * towards(self.heading) + aside * towards(self.heading + 90)
+        place = self.place + length * way
+        self.place = place * min(1.0, ARENA / max(abs(place), 1e-9))
 
     def _make(self, name):
         uses, n, station = RECIPES[name]
@@ -327,11 +338,9 @@ class ScriptedEnv:
             return
         kind = "block of " + name if name in SOURCES else name
         blocks = [thing.place for thing in self.things if thing.height < 1]
-        for turn in (0, 40, -40, 80, -80, 120, -120, 160, -160):
-            angle = math.radians(self.heading + turn)
-            place = self.place + 0.25 * np.array([math.sin(angle), math.cos(angle)])
-            free = all(np.hypot(*(place - other)) >= 2 * RADIUS for other in blocks)
-            if free and np.hypot(*place) <= ARENA:
+        for turn in (0, 50, -50, 100, -100, 150, -150):
+            place = self.place + 0.2 * towards(self.heading + turn)
+            if all(abs(place - other) >= 2 * RADIUS for other in blocks):
                 self.items[name] -= 1
                 self.things.append(Thing(kind, place, 0, 0.5))
                 return
@@ -344,9 +353,7 @@ class ScriptedEnv:
 
     def _work(self):
         """Hit what is in the middle of the picture, if it is in reach."""
-        standing = [thing for thing in self.things if thing.height == 1]
-        hit = [thing for thing in standing if self._covers(thing)]
-        target = min(hit, key=self._distance) if hit else None
+        target = self._faced()
         if target is None or self._distance(target) > REACH:
             self.target, self.progress = None, 0
             return
@@ -375,22 +382,27 @@ class ScriptedEnv:
         return 0 if self.held is None else DURABILITY[self.held.split("_")[0]]
 
     def _distance(self, thing):
-        return float(np.hypot(*(thing.place - self.place)))
+        return abs(thing.place - self.place)
 
     def _bearing(self, thing):
         """Return where it is seen, in degrees from the middle, and how wide to each side."""
         away = thing.place - self.place
-        bearing = math.degrees(math.atan2(away[0], away[1])) - self.heading
-        distance = max(float(np.hypot(*away)), 1e-9)
-        half = 180.0 if distance <= RADIUS else math.degrees(math.asin(RADIUS / distance))
+        bearing = math.degrees(math.atan2(away.real, away.imag)) - self.heading
+        near = abs(away) <= RADIUS
+        half = 180.0 if near else math.degrees(math.asin(RADIUS / abs(away)))
         return (bearing + 180) % 360 - 180, half
 
     def _covers(self, thing):
         bearing, half = self._bearing(thing)
         return abs(bearing) < half
 
+    def _faced(self):
+        """Return what stands in the middle of the picture, or None."""
+        faced = [thing for thing in self.things if thing.height == 1 and self._covers(thing)]
+        return min(faced, key=self._distance) if faced else None
+
     def _picture(self):
-        horizon = int(round(SIZE / 2 + self.pitch / ANGLE))
+        horizon = round(SIZE / 2 + self.pitch / ANGLE)
         picture = np.empty((SIZE, SIZE, 3), np.uint8)
         picture[:horizon], picture[horizon:] = COLOURS["sky"], COLOURS["ground"]
         columns = (np.arange(SIZE) - (SIZE - 1) / 2) * ANGLE
@@ -413,7 +425,7 @@ class ScriptedEnv:
         held = self.held or ("none" if self.version == 3 else "air")
         damage = self.damage[self.held] if self.held else 0
         counts = {item: np.array(self.items[item], np.int32) for item in ITEMS}
-        hand = {
+        hand: dict = {
             "damage": np.array(damage, np.int32),
             "maxDamage": np.array(self._durability(), np.int32),
         }
@@ -427,13 +439,13 @@ class ScriptedEnv:
         return observation
 
 
-def make(name, **options):
+def make(name: str, **options) -> ScriptedEnv:
     """Return the environment of a task; `server.py` calls this."""
     return ScriptedEnv(name, **options)
 
 
-def scripted_action(observation, goal="diamond"):
-    """Return the action with which one who knows the tool chain goes on, towards one more of an item.
+def scripted_action(observation: dict, goal: str = "diamond") -> dict:
+    """Return what one who knows the tool chain does next, towards one more of an item.
 
     It remembers nothing: it turns until it sees what it needs, walks there, and works.
 
@@ -444,14 +456,14 @@ def scripted_action(observation, goal="diamond"):
     Returns:
         An action of `environment.MineRLEnv`, with enums as indices.
     """
-    counts = dict(zip(sorted(ITEMS), np.asarray(observation["inventory"]).tolist()))
+    counts: dict = dict(zip(sorted(ITEMS), np.asarray(observation["inventory"]).tolist()))
     counts["diamond"] = int(observation["diamond"])
     held = sorted(HELD)[int(observation["equipped"])]
     wanted = _obtain(goal, counts[goal] + 1, counts, held, np.asarray(observation["pov"]))
-    action = dict.fromkeys(BUTTONS, 0)
+    action: dict = dict.fromkeys(BUTTONS, 0)
     action["camera"] = np.zeros(2, np.float32)
     for head, values in DECLARED.items():
-        action[head] = sorted(values.split()).index(wanted.pop(head, "none"))
+        action[head] = sorted(values).index(wanted.pop(head, "none"))
     if "yaw" in wanted:
         action["camera"][1] = wanted.pop("yaw")
     action.update(wanted)
@@ -470,8 +482,8 @@ def _obtain(item, n, counts, held, pov):
                 return _obtain(tools[0], 1, counts, held, pov)
             if tools and held not in tools:
                 return {"equip": owned[-1]}
-            width, way = _approach(pov, kind, 24)
-            return dict(way, attack=1) if width and "yaw" not in way else way
+            _, way = _approach(pov, kind, SIZE + 1)
+            return way if "yaw" in way else dict(way, attack=1)
     uses, made, station = RECIPES[item]
     for part, k in uses.items():
         now = _obtain(part, k * -(-missing // made), counts, held, pov)
@@ -505,6 +517,7 @@ def _approach(pov, kind, near):
     groups = np.split(seen, np.flatnonzero(np.diff(seen) > 1) + 1)
     middle = (SIZE - 1) / 2
     group = min(groups, key=lambda columns: np.abs(columns - middle).min())
-    if np.abs(group - middle).min() > 0.5 or len(group) < 2:
+    # Both columns beside the middle, so that the middle itself is covered; a sliver has only one.
+    if (np.abs(group - middle) < 1).sum() < min(2, len(group)):
         return len(group), {"yaw": float(ANGLE * (group.mean() - middle))}
     return len(group), {"forward": 1} if len(group) < near else {}

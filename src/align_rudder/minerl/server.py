@@ -2,14 +2,14 @@
 
     python server.py --descriptor N --environment MineRLObtainDiamond-v0 [--module FILE.py:make]
 
-`environment.py` starts it; its end of a socket pair is the file descriptor N, so that what Minecraft
-prints on standard output does no harm. It needs the standard library and NumPy only, and runs on
-Python 3.6, as old as minerl 0.3.7 may need. It exits when the other end is closed, that is also when
-the process there is killed.
+`environment.py` starts it; its end of a socket pair is the file descriptor N, so that what
+Minecraft prints on standard output does no harm. It needs the standard library and NumPy only, and
+runs on Python 3.6, as old as minerl 0.3.7 may need. It exits when the other end is closed, also
+where that is because the process there was killed.
 
 A message is a header and a body. It begins with two 32-bit numbers, their lengths; the header is
-JSON, the body the bytes of the arrays that `header["arrays"]` lists as [name, type, shape]. Requests
-and what is answered:
+JSON, the body the bytes of the arrays that `header["arrays"]` lists as [name, type, shape].
+Requests and what is answered:
 
     (none, at the start)             describe: versions, spaces, the limit of steps; or an error
     {"do": "reset", "seed": int}     observation (and arrays)
@@ -19,8 +19,9 @@ and what is answered:
 
 Every answer may be {"error": {"type", "text"}} instead. Names of nested observations are joined by
 dots, so both versions of minerl are answered for alike: 0.3.7 names `equipped_items.mainhand.type`
-itself, 0.4.4 nests it. Actions that name an item travel as that name: 0.3.7 takes a name or a Python
-int (index in sorted order), 0.4.4 hands on whatever it gets, so there only the name is right.
+itself, 0.4.4 nests it. Actions that name an item travel as that name: 0.3.7 takes a name or a
+Python int (index in sorted order), 0.4.4 hands on whatever it gets, so there only the name is
+right.
 """
 
 import argparse
@@ -33,6 +34,7 @@ import sys
 import threading
 import time
 import traceback
+from typing import Any, Iterable, Mapping  # noqa: UP035  (Python 3.6)
 
 import numpy as np
 
@@ -43,7 +45,7 @@ GRACE = 10.0
 """Seconds between the end of the other side and the end of this process, should it be busy."""
 
 
-def pack(header, arrays=()):
+def pack(header: Mapping, arrays: Iterable = ()) -> bytes:
     """Return a message as bytes.
 
     Args:
@@ -64,7 +66,7 @@ def pack(header, arrays=()):
     return LENGTHS.pack(len(head), len(body)) + head + body
 
 
-def unpack(head, body):
+def unpack(head: bytes, body: bytes) -> tuple:
     """Return the header and the arrays by name of the two parts of a message."""
     header = json.loads(head.decode("utf-8"))
     arrays, at = {}, 0
@@ -75,7 +77,7 @@ def unpack(head, body):
     return header, arrays
 
 
-def describe_space(space):
+def describe_space(space: Any) -> dict:
     """Return a space as what JSON can hold, judged by its attributes: any gym's will do."""
     if hasattr(space, "spaces"):
         return {key: describe_space(part) for key, part in space.spaces.items()}
@@ -94,7 +96,7 @@ def describe_space(space):
     return {"kind": type(space).__name__}
 
 
-def join_names(tree, prefix=""):
+def join_names(tree: Mapping, prefix: str = "") -> dict:
     """Return a nested dict as a flat one, names joined by dots.
 
     Example:
@@ -110,7 +112,7 @@ def join_names(tree, prefix=""):
     return flat
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     """Return a number or string as JSON takes it, or None for what is neither."""
     if isinstance(value, str):
         return str(value)
@@ -121,7 +123,7 @@ def plain(value):
     return None
 
 
-def split_observation(observation, spaces):
+def split_observation(observation: Mapping, spaces: Mapping) -> tuple:
     """Return what of an observation goes into the header, and the arrays for the body."""
     values, arrays = {}, []
     for name, part in join_names(observation).items():
@@ -136,12 +138,12 @@ def split_observation(observation, spaces):
     return values, arrays
 
 
-def make_environment(name, module, options):
+def make_environment(name: str, module: Any, options: dict) -> Any:
     """Return the environment: minerl's, or what a function of a module or file makes."""
     if module is None:
         try:
-            import gym
-            import minerl  # noqa: F401  (registers its environments)
+            import gym  # pyright: ignore[reportMissingImports]
+            import minerl  # noqa: F401  # pyright: ignore[reportMissingImports]
         except ImportError as error:
             raise MissingMinerl(str(error)) from error
         return gym.make(name)
@@ -151,7 +153,7 @@ def make_environment(name, module, options):
 
         spec = spec_from_file_location("environment_of_server", where)
         if spec is None or spec.loader is None or not os.path.exists(where):
-            raise ImportError("there is no Python file %r" % where)
+            raise ImportError(f"there is no Python file {where!r}")
         found = module_from_spec(spec)
         spec.loader.exec_module(found)
     else:
@@ -163,19 +165,18 @@ class MissingMinerl(ImportError):
     """This interpreter has no minerl."""
 
 
-def version_of(package):
+def version_of(package: str) -> Any:
     """Return the version of an installed package, or None."""
     try:
-        from importlib.metadata import version  # from Python 3.8 on
-
-        return version(package)
-    except ImportError:
-        try:
-            import pkg_resources  # pyright: ignore[reportMissingImports]
+        if sys.version_info < (3, 8):  # noqa: UP036  (this file runs there)
+            import pkg_resources
 
             return pkg_resources.get_distribution(package).version
-        except Exception:
-            return None
+        from importlib import metadata
+
+        return metadata.version(package)
+    except Exception:
+        return None
 
 
 class Server:
@@ -187,18 +188,19 @@ class Server:
         name: Its id.
     """
 
-    def __init__(self, env, name):
+    def __init__(self, env: Any, name: str) -> None:
         self.env, self.name = env, name
         observed = describe_space(env.observation_space)
         self.nested = any("kind" not in part for k, part in observed.items() if k != "inventory")
         self.observed, self.taken = join_names(observed), describe_space(env.action_space)
 
-    def describe(self):
+    def describe(self) -> dict:
         """Return versions, spaces and limit."""
         spec = getattr(self.env, "spec", None)
         return {
             "environment": self.name,
-            "python": "%d.%d.%d" % sys.version_info[:3],
+            "pid": os.getpid(),
+            "python": ".".join(str(part) for part in sys.version_info[:3]),
             "minerl": version_of("minerl"),
             "gym": version_of("gym"),
             "nested": self.nested,
@@ -207,14 +209,14 @@ class Server:
             "action": self.taken,
         }
 
-    def reset(self, request):
+    def reset(self, request: dict) -> tuple:
         """Begin an episode in the world of a seed."""
         # Both versions forget the seed with each reset, and take Python's int only.
         self.env.seed(int(request["seed"]))
         values, arrays = split_observation(self.env.reset(), self.observed)
         return {"observation": values}, arrays
 
-    def step(self, request):
+    def step(self, request: dict) -> tuple:
         """Take some actions, one after the other, until the episode ends."""
         rewards, done, info, observation = [], False, {}, {}
         for action in request["actions"]:
@@ -233,13 +235,13 @@ class Server:
             arrays,
         )
 
-    def close(self, request):
+    def close(self, request: dict) -> tuple:
         """Close the environment."""
         self.env.close()
         return {}, ()
 
 
-def read_exactly(descriptor, n):
+def read_exactly(descriptor: int, n: int) -> bytes:
     """Return the next n bytes."""
     parts = []
     while n:
@@ -251,7 +253,7 @@ def read_exactly(descriptor, n):
     return b"".join(parts)
 
 
-def read_requests(descriptor, requests):
+def read_requests(descriptor: int, requests: queue.Queue) -> None:
     """Put each request into the queue, and None at the end; then see that the process ends."""
     try:
         while True:
@@ -265,13 +267,13 @@ def read_requests(descriptor, requests):
     os._exit(1)
 
 
-def failure(error):
+def failure(error: Exception) -> dict:
     """Return the answer that tells of an exception."""
     text = "".join(traceback.format_exception_only(type(error), error)).strip()
     return {"error": {"type": type(error).__name__, "text": text}}
 
 
-def main():
+def main() -> int:
     """Serve until the other end closes or asks for it."""
     parser = argparse.ArgumentParser(description="Runs a MineRL environment for align_rudder.")
     parser.add_argument("--descriptor", type=int, required=True)
@@ -287,7 +289,7 @@ def main():
     os.set_inheritable(arguments.descriptor, False)
     outgoing = os.fdopen(os.dup(arguments.descriptor), "wb")
 
-    def send(header, arrays=()):
+    def send(header: dict, arrays: Iterable = ()) -> None:
         outgoing.write(pack(header, arrays))
         outgoing.flush()
 

@@ -18,9 +18,18 @@ import numpy as np
 from tqdm import tqdm
 
 from align_rudder._files import write_whole
+from align_rudder._warnings import warn
 from align_rudder.hierarchy.checkpoints import differences, load_tree, save_tree
-from align_rudder.hierarchy.external import Followed, Players, Replays, begin_at, play_out
+from align_rudder.hierarchy.external import (
+    Followed,
+    Players,
+    Replays,
+    UnreachedError,
+    begin_at,
+    play_out,
+)
 from align_rudder.hierarchy.fine_tuning import (
+    FineTuned,
     FineTuning,
     fine_tune,
     fine_tune_manager,
@@ -179,7 +188,7 @@ class _Trainer:
         rng, patience = np.random.default_rng(self.training.seed), self.training.tuning.patience
         try:
             begin_at(envs[0], k, self.replays, Players(agents), rng, patience, tries=5)
-        except ValueError:
+        except UnreachedError:
             return None
 
         def judge(agent: Any) -> float:
@@ -196,15 +205,19 @@ class _Trainer:
 
             def make(k: int = k) -> Any:
                 with self._bar(tuning, f"fine-tuning {k + 1} of {self.n}") as bar:
-                    found = fine_tune(
-                        k,
-                        agents,
-                        envs,
-                        self.replays,
-                        tuning,
-                        self.training.seed + k,
-                        log=_shown(bar),
-                    )
+                    try:
+                        found = fine_tune(
+                            k,
+                            agents,
+                            envs,
+                            self.replays,
+                            tuning,
+                            self.training.seed + k,
+                            log=_shown(bar),
+                        )
+                    except UnreachedError as error:
+                        warn(f"sub-agent {k} stays as it was cloned: {error}")
+                        found = FineTuned(agents[k], [])
                 self._write_curve(f"tuning-{k}.csv", found.curve)
                 return found.agent
 

@@ -6,14 +6,43 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from align_rudder.minerl.camera import BINS
 from align_rudder.minerl.networks import FRAMES
-from align_rudder.minerl.pictures import draw_pictures
-from align_rudder.minerl.spaces import BUTTONS, ENUMS
+from align_rudder.minerl.pictures import draw_pictures, shrink
+from align_rudder.minerl.spaces import BUTTONS, ENUMS, FRAME_SIZE
 
-__all__ = ["PictureView"]
+__all__ = ["PictureView", "WithFeatures"]
+
+
+class WithFeatures(gym.ObservationWrapper):
+    """Adds the features of the picture, for models that were fitted with an auto-encoder.
+
+    Args:
+        env: The environment.
+        autoencoder: File of the auto-encoder.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], autoencoder: str) -> None:
+        super().__init__(env)
+        from align_rudder.minerl.autoencoder import AutoEncoder
+
+        self.encoder = AutoEncoder.load(autoencoder)
+        assert isinstance(env.observation_space, gym.spaces.Dict)
+        size = len(self._features(np.zeros((FRAME_SIZE, FRAME_SIZE, 3), np.uint8)))
+        space = gym.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+        self.observation_space = gym.spaces.Dict(
+            {**env.observation_space.spaces, "features": space}
+        )
+
+    def _features(self, picture: np.ndarray) -> np.ndarray:
+        return np.asarray(self.encoder.encode(shrink(picture[None], self.encoder.size))[0])
+
+    def observation(self, observation: Any) -> Any:
+        """Return the observation with the features of its picture."""
+        return {**observation, "features": self._features(observation["pov"])}
 
 
 class PictureView:

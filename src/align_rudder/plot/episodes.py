@@ -1,4 +1,4 @@
-"""Figures: the alignment, and where the reward of an episode goes."""
+"""Where the reward of episodes goes."""
 
 from __future__ import annotations
 
@@ -7,79 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from align_rudder.alignment import Alignment
+from align_rudder.plot.colors import event_color, new_axes
+from align_rudder.plot.sequences import alignment
 from align_rudder.redistribution import Redistribution
-from align_rudder.sequences import GAP
-from align_rudder.subtasks import SubGoal
 from align_rudder.text import legend, letters_for
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
 
-__all__ = ["alignment", "overview", "redistribution"]
-
-# Okabe and Ito's palette, told apart with any kind of colour vision.
-_PALETTE = ("#56B4E9", "#E69F00", "#009E73", "#F0E442", "#D55E00", "#CC79A7", "#0072B2", "#999999")
-
-
-def event_color(event: int) -> tuple[float, float, float]:
-    """Return the colour of an event: eight hues, then the same ones lighter and lighter."""
-    base = np.array(to_rgb(_PALETTE[event % len(_PALETTE)]))
-    fade = 0.45 * (1 - 0.6 ** (event // len(_PALETTE)))
-    red, green, blue = base + (1 - base) * fade
-    return float(red), float(green), float(blue)
-
-
-def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    return ax if ax is not None else Figure(figsize=size, layout="constrained").add_subplot()
-
-
-def alignment(
-    aligned: Alignment,
-    *,
-    columns: np.ndarray | None = None,
-    subgoals: Sequence[SubGoal] = (),
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw an alignment, a row for each sequence, a colour and letter for each event.
-
-    Args:
-        aligned: The alignment.
-        columns: Alignment columns that the profile keeps, to place the sub-goals.
-        subgoals: Sub-goals to mark under their columns.
-        ax: Where to draw; None for a new figure (`ax.figure`).
-    """
-    matrix = aligned.matrix
-    n, length = matrix.shape
-    ax = _axes(ax, (max(4.0, 0.2 * length + 1), 0.24 * n + 1))
-    image = np.ones((n, length, 3))
-    for event in range(len(aligned.symbols)):
-        image[matrix == event] = event_color(event)
-    ax.imshow(image, aspect="auto", interpolation="nearest")
-    letters = letters_for(aligned.symbols)
-    if length <= 120:
-        for i, j in zip(*np.nonzero(matrix != GAP), strict=True):
-            dark = np.dot(event_color(int(matrix[i, j])), (0.299, 0.587, 0.114)) < 0.45
-            ax.text(
-                j,
-                i,
-                letters[matrix[i, j]],
-                ha="center",
-                va="center",
-                fontsize=7,
-                color="white" if dark else "black",
-            )
-    for goal in subgoals:
-        at = int(columns[goal.column]) if columns is not None else goal.column
-        ax.plot(at, n - 0.15, marker="^", color="black", markersize=5, clip_on=False)
-    ax.set(xlabel="column (▲ sub-goal)" if subgoals else "column", ylabel="demonstration")
-    ax.set_yticks(range(n) if n <= 20 else range(0, n, max(n // 10, 1)))
-    for side in ax.spines.values():
-        side.set_visible(False)
-    return ax
+__all__ = ["overview", "redistribution"]
 
 
 def redistribution(
@@ -98,7 +36,7 @@ def redistribution(
         ax: Where to draw; None for a new figure (`ax.figure`).
     """
     steps = np.arange(1, len(rr.rewards) + 1)
-    ax = _axes(ax, (8.0, 2.6))
+    ax = new_axes(ax, (8.0, 2.6))
     shown = np.append(rr.rewards, rr.correction)
     at = np.append(steps, len(steps) + 1)
     colors = [event_color(int(e)) if e >= 0 else "#bbbbbb" for e in rr.events] + ["black"]

@@ -1,0 +1,170 @@
+"""`align-rudder minerl train | evaluate`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from align_rudder._files import check_outputs, write_json
+
+if TYPE_CHECKING:
+    from align_rudder.hierarchy.external import Followed
+    from align_rudder.model import AlignRudder
+
+__all__ = ["Evaluate", "Train"]
+
+
+@dataclass
+class Environment:
+    """Where agents play."""
+
+    python: str | None = None
+    """Interpreter that has minerl; the variable ALIGN_RUDDER_MINERL_PYTHON, or this one."""
+    module: str | None = None
+    """Instead of Minecraft: "scripted" for the package's small world, or "file.py:function"."""
+    stage: str | None = None
+    """Of the small world: what the player begins with, such as "start" or "iron"."""
+
+    def open(self, model: AlignRudder, autoencoder: str | None, skip: int) -> Followed:
+        """Return an environment that is followed along the model."""
+        from align_rudder.hierarchy.external import Followed
+        from align_rudder.minerl.environment import MineRLEnv
+        from align_rudder.minerl.view import PictureView, WithFeatures
+
+        options: dict[str, Any] = {} if self.stage is None else {"stage": self.stage}
+        env: Any = MineRLEnv(
+            python=self.python, module=self.module, module_options=options, frame_skip=skip
+        )
+        if autoencoder is not None:
+            env = WithFeatures(env, autoencoder)
+        return Followed(env, model, PictureView())
+
+
+@dataclass
+class Train:
+    """Clone sub-agents from the segments of the demonstrations; fine-tune them in Minecraft.
+
+    Every finished agent is kept; the same command goes on with the first that is missing.
+    """
+
+    data_root: tyro.conf.Positional[str]
+    """Folder of the dataset (MINERL_DATA_ROOT)."""
+    model: tyro.conf.Positional[str]
+    """Model that `minerl events` wrote."""
+    out: Annotated[str, tyro.conf.arg(aliases=["-o"])] = "runs/minerl"
+    """Folder for agents and logs."""
+    environments: int = 0
+    """Environments to fine-tune in; without any, agents are cloned and judged by held-out loss."""
+    environment: Environment = field(default_factory=Environment)
+    """Where agents play."""
+    autoencoder: str | None = None
+    """Auto-encoder that the model was fitted with, if it was."""
+    cache: str = "cache/minerl"
+    """Folder for prepared pictures: 7 kB for each frame of the segments' trajectories."""
+    skip: int = 4
+    """Frames for which an action is held."""
+    epochs: int = 300
+    """Epochs of cloning."""
+    batch: int = 256
+    """Samples of an update of cloning."""
+    steps: int = 500_000
+    """Steps of PPO for each sub-agent and for the main agent."""
+    burn_in: int = 50_000
+    """Steps at first in which only the value is learned."""
+    patience: int = 1000
+    """Steps without a sub-goal after which an episode is cut off."""
+    trials: int = 12
+    """Episodes of an evaluation."""
+    seed: int = 0
+    """Seed."""
+    workers: int | None = None
+    """Threads that read; all cores if left out."""
+
+    def run(self) -> None:
+        """Train."""
+        from align_rudder.hierarchy.fine_tuning import FineTuning
+        from align_rudder.minerl.cache import ArrayCache
+        from align_rudder.minerl.cloning import Cloning
+        from align_rudder.minerl.dataset import load_pool
+        from align_rudder.minerl.pipeline import segments
+        from align_rudder.minerl.training import MineRLTraining, train
+        from align_rudder.model import AlignRudder
+
+        model = AlignRudder.load(self.model)
+        shown = sys.stderr.isatty()
+        pool = load_pool(self.data_root, workers=self.workers, progress=shown)
+        print(pool.report())
+        features, cache = None, ArrayCache(self.cache)
+        if self.autoencoder is not None:
+            from align_rudder.minerl.autoencoder import AutoEncoder
+
+            encoder = AutoEncoder.load(self.autoencoder)
+            features = lambda trajectory: encoder.features(trajectory, cache)  # noqa: E731
+        found = segments(pool, model, features, workers=self.workers, progress=shown)
+        tuning = FineTuning(
+            self.steps, self.burn_in, self.patience, max(self.steps // 10, 1), self.trials
+        )
+        cloning = replace(Cloning(), epochs=self.epochs, batch=self.batch)
+        training = MineRLTraining(self.seed, self.skip, cloning, tuning, tuning)
+        parts = [[(s.trajectory, s.start, s.stop) for s in task.segments] for task in found]
+        goals = [str(task.goal.symbol) for task in found]
+        envs = [
+            self.environment.open(model, self.autoencoder, self.skip)
+            for _ in range(self.environments)
+        ]
+        try:
+            train(parts, goals, self.out, cache, training, envs, shown)
+        finally:
+            for env in envs:
+                env.env.close()
+        print(f"trained; agents and logs are in {self.out}")
+
+
+@dataclass
+class Evaluate:
+    """Play whole episodes with trained agents and count how far they come."""
+
+    folder: tyro.conf.Positional[str]
+    """Folder of the training."""
+    model: tyro.conf.Positional[str]
+    """Model that `minerl events` wrote."""
+    stage: Literal["cloned", "agent", "manager"] = "agent"
+    """Who plays: clones, fine-tuned sub-agents, or these with the main agent."""
+    environment: Environment = field(default_factory=Environment)
+    """Where agents play."""
+    autoencoder: str | None = None
+    """Auto-encoder that the model was fitted with, if it was."""
+    episodes: int = 100
+    """Episodes."""
+    skip: int = 4
+    """Frames for which an action is held."""
+    max_steps: int = 4500
+    """Steps of an episode; 18,000 frames of four."""
+    seed: int = 1
+    """Seed of the worlds."""
+    json: str | None = None
+    """Also write the counts as JSON to this file."""
+
+    def run(self) -> None:
+        """Play and count."""
+        from align_rudder.minerl.training import evaluate, load_players
+        from align_rudder.model import AlignRudder
+
+        check_outputs(self.json)
+        if self.episodes < 1:
+            raise ValueError(f"--episodes is {self.episodes}; at least 1 is needed")
+        players, goals = load_players(self.folder, self.stage)
+        env = self.environment.open(AlignRudder.load(self.model), self.autoencoder, self.skip)
+        try:
+            shown = sys.stderr.isatty()
+            found = evaluate(players, env, self.episodes, self.seed, self.max_steps, shown)
+        finally:
+            env.env.close()
+        print(f"{self.stage}: {found['solved']} of {found['episodes']} episodes found a diamond\n")
+        print(f"{'reached':>7}  {'of all':>6}  sub-goal")
+        for goal, reached in zip(goals, found["reached"], strict=True):
+            print(f"{reached:>7}  {reached / found['episodes']:>6.1%}  {goal}")
+        write_json(self.json, {"stage": self.stage, "goals": goals, **found})

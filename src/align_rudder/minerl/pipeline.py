@@ -1,0 +1,331 @@
+"""From MineRL trajectories to events, alignment, sub-goals, and the segments of every sub-task.
+
+The demonstrations that are aligned are the shortest ones with a diamond; the segments come from all
+trajectories of all tasks, however far they went. Treechop's logs count like all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from align_rudder import summary
+from align_rudder.episodes import Episode
+from align_rudder.events import Encoded
+from align_rudder.minerl.convert import episode_of
+from align_rudder.minerl.dataset import Damage, Pool, Trajectory, shortest_with_diamond
+from align_rudder.minerl.events import InventoryEvents
+from align_rudder.minerl.spaces import TASKS
+from align_rudder.model import AlignRudder
+from align_rudder.redistribution import match_columns
+from align_rudder.subtasks import SubGoal
+
+__all__ = [
+    "Features",
+    "PoolSegment",
+    "PoolSubTask",
+    "as_data",
+    "as_text",
+    "demonstrations",
+    "event_episode",
+    "fit_events",
+    "segments",
+]
+
+Features: TypeAlias = Callable[[Trajectory], np.ndarray]
+"""Gives the features (T+1, k) of a trajectory's pictures, such as `AutoEncoder.features`."""
+
+_ENTRY = "features"
+
+
+class PoolSegment(NamedTuple):
+    """Steps of a trajectory that reach a sub-goal with their last one.
+
+    Attributes:
+        trajectory: The trajectory.
+        start: The first step.
+        stop: The step after the last; step `stop - 1` reaches the sub-goal.
+    """
+
+    trajectory: Trajectory
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class PoolSubTask:
+    """A sub-task with what the whole pool shows of it.
+
+    Attributes:
+        index: Index of the sub-goal.
+        goal: The sub-goal.
+        segments: The segments, in the order of the pool.
+    """
+
+    index: int
+    goal: SubGoal
+    segments: tuple[PoolSegment, ...]
+
+    def count(self, task: str) -> int:
+        """Return how many segments come from a task."""
+        return sum(segment.trajectory.task == task for segment in self.segments)
+
+
+def event_episode(trajectory: Trajectory, features: Features | None = None) -> Episode:
+    """Return a trajectory as the episode that `InventoryEvents` takes; only the diamond pays.
+
+    Args:
+        trajectory: The trajectory.
+        features: Gives the features of its pictures, which become the entry `features`.
+    """
+    episode = episode_of(trajectory, rewards="diamond")
+    if features is None:
+        return episode
+    found = np.asarray(features(trajectory))
+    if found.ndim != 2 or len(found) != len(trajectory) + 1:
+        raise ValueError(
+            f"the features of {trajectory.name} have shape {found.shape}; "
+            f"({len(trajectory) + 1}, k) is needed, a row for each observation"
+        )
+    assert isinstance(episode.observations, dict)
+    observations = {**episode.observations, _ENTRY: found}
+    return Episode(observations, episode.actions, episode.rewards, terminated=True)
+
+
+def demonstrations(
+    pool: Pool,
+    n: int = 10,
+    features: Features | None = None,
+    *,
+    workers: int | None = None,
+    progress: bool = False,
+) -> list[tuple[Trajectory, Episode]]:
+    """Return the n shortest trajectories with a diamond, the shortest first, with their episodes.
+
+    A trajectory that turns out to be damaged while its pictures are read moves to `Pool.damaged`,
+    and the next one takes its place.
+    """
+    if n < 2:
+        raise ValueError(f"n={n}; at least 2 are needed, as an alignment shows what is common")
+    ready: dict[Trajectory, Episode] = {}
+    while True:
+        with_one = sum(trajectory.has_diamond for trajectory in pool)
+        if with_one < n:
+            raise ValueError(_too_few(pool, with_one, n))
+        chosen = shortest_with_diamond(pool, n)
+        part = Pool([trajectory for trajectory in chosen if trajectory not in ready])
+        found = part.map(lambda t: event_episode(t, features), workers=workers, progress=progress)
+        ready.update(found)
+        if not part.damaged:
+            return [(trajectory, ready[trajectory]) for trajectory in chosen]
+        lost = {(damage.task, damage.name) for damage in part.damaged}
+        pool.damaged += part.damaged
+        pool.trajectories = [t for t in pool if (t.task, t.name) not in lost]
+
+
+def _too_few(pool: Pool, found: int, n: int) -> str:
+    text = f"{found} of {len(pool)} trajectories mined a diamond (a reward of 1024); {n} are needed"
+    if found >= 2:
+        text += f": take fewer with n={found}, or give more trajectories"
+    else:
+        text += ": give more trajectories of MineRLObtainDiamond-v0"
+    if pool.damaged:
+        named = _listed(pool.damaged)
+        text += f". {len(pool.damaged)} were left out as damaged; download them again:\n  {named}"
+    return text
+
+
+def _listed(damaged: Sequence[Damage]) -> str:
+    more = f"\n  … and {len(damaged) - 5} more" if len(damaged) > 5 else ""
+    return "\n  ".join(map(str, damaged[:5])) + more
+
+
+def fit_events(
+    pool: Pool,
+    n: int = 10,
+    features: Features | None = None,
+    *,
+    max_events: int = 20,
+    subgoal_share: float = 1.0,
+    subgoal_threshold: float | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+    **options: Any,
+) -> AlignRudder:
+    """Return the model of the n shortest trajectories with a diamond, in that order.
+
+    Args:
+        pool: The trajectories.
+        n: How many to align.
+        features: Gives the features of pictures; None for events of the inventory alone.
+        max_events: The most events.
+        subgoal_share: Sub-goals are the columns that this share of the demonstrations holds.
+            What is collected often (logs, cobblestone) has little reward in each column, less than
+            dirt that most people happen to pick up; a share tells them apart, a reward does not.
+        subgoal_threshold: Instead, the redistributed reward above which a column is a sub-goal.
+        workers: Number of threads that read; all cores if None.
+        progress: Whether to show progress bars.
+        **options: Further ones of `AlignRudder`.
+
+    Example:
+        ::
+
+            pool = load_pool("data/minerl")
+            model = fit_events(pool)
+            for task in segments(pool, model):
+                print(task.goal.symbol, len(task.segments))
+    """
+    demos = demonstrations(pool, n, features, workers=workers, progress=progress)
+    encoder = InventoryEvents(max_events, features=None if features is None else _ENTRY)
+    model = AlignRudder(
+        encoder,
+        **{
+            "strategies": 1,
+            "subgoal_threshold": subgoal_threshold,
+            "subgoal_conservation": subgoal_share if subgoal_threshold is None else None,
+            "progress": progress,
+            **options,
+        },
+    )
+    return model.fit([episode for _, episode in demos])
+
+
+def segments(
+    pool: Pool,
+    model: AlignRudder,
+    features: Features | None = None,
+    *,
+    extras: bool = True,
+    workers: int | None = None,
+    progress: bool = False,
+) -> list[PoolSubTask]:
+    """Return every sub-task with the segments of all trajectories that reach its sub-goal.
+
+    A trajectory is aligned to the profile. A step aligned to the column of a sub-goal ends a
+    segment of that sub-task; the segment begins after the one before it.
+
+    Args:
+        pool: The trajectories, of any tasks.
+        model: What `fit_events` returned.
+        features: Gives the features of pictures, if the model was fitted with them.
+        extras: Whether a step that is the event of a sub-goal but not aligned to it (a seventh
+            log, most logs of Treechop) ends a segment too: of the last such sub-task that was
+            reached, or else the first. Without, segments are those of `AlignRudder.subtasks`.
+        workers: Number of threads; all cores if None. The result does not depend on it.
+        progress: Whether to show a progress bar.
+    """
+    encoder = model.events_
+    if not isinstance(encoder, InventoryEvents):
+        raise ValueError(
+            f"the model has events of the kind {type(encoder).__name__}; give one that fit_events "
+            "returned"
+        )
+    if (encoder.features is None) != (features is None):
+        was, give = ("without", "leave out") if encoder.features is None else ("with", "give")
+        raise ValueError(
+            f"the model was fitted {was} features of pictures; {give} features=… here as well"
+        )
+    goals = model.subgoals_
+    if not goals:
+        raise ValueError(
+            "the model has no sub-goals; lower subgoal_share or subgoal_threshold in fit_events"
+        )
+    pssm = model.strategies_[0].profile.pssm
+    found: list[list[PoolSegment]] = [[] for _ in goals]
+
+    def cut(trajectory: Trajectory) -> list[tuple[int, int, int]]:
+        encoded = model.encode(event_episode(trajectory, features))
+        columns = _columns(encoded, pssm, model)
+        return _cut(encoded.events, columns, goals, extras)
+
+    for trajectory, cuts in pool.map(cut, workers=workers, progress=progress):
+        for k, start, stop in cuts:
+            found[k].append(PoolSegment(trajectory, start, stop))
+    return [PoolSubTask(k, goal, tuple(found[k])) for k, goal in enumerate(goals)]
+
+
+def _columns(encoded: Encoded, pssm: np.ndarray, model: AlignRudder) -> np.ndarray:
+    """Return the profile column to which each step is aligned (T,), -1 for none."""
+    columns = np.full(len(encoded.events), -1)
+    at = np.flatnonzero(encoded.events >= 0)  # few of many steps
+    columns[at] = match_columns(pssm, model.scorer_.known(encoded.events[at]), model.gap)
+    return columns
+
+
+def _cut(
+    events: np.ndarray, columns: np.ndarray, goals: Sequence[SubGoal], extras: bool
+) -> list[tuple[int, int, int]]:
+    """Return sub-task, first step and step after the last of each segment of a trajectory."""
+    goal_at = {goal.column: k for k, goal in enumerate(goals)}
+    latest: dict[int, int] = {}
+    for k, goal in reversed(list(enumerate(goals))):
+        latest[goal.event] = k
+    out, start = [], 0
+    for t in np.flatnonzero(events >= 0).tolist():
+        k = goal_at.get(int(columns[t]))
+        if k is not None:
+            latest[int(events[t])] = k
+        elif extras:
+            k = latest.get(int(events[t]))
+        if k is not None:
+            out.append((k, start, t + 1))
+            start = t + 1
+    return out
+
+
+def as_text(
+    model: AlignRudder, chosen: Sequence[Trajectory], subtasks: Sequence[PoolSubTask]
+) -> str:
+    """Return demonstrations, alignment, sub-goals, and segments of each sub-task as text."""
+    lines = [f"aligned, the {len(chosen)} shortest with a diamond:"]
+    lines += [f"{i:>3}  {len(t):>6} steps  {t.task}/{t.name}" for i, t in enumerate(chosen)]
+    lines += ["", summary.as_text(model), ""]
+    tasks = _tasks(subtasks)
+    heads = [task.removeprefix("MineRL").removesuffix("-v0") for task in tasks]
+    head = f"{'sub-goal':>8}  {'segments':>8}  {'steps':>8}  {'median':>6}  "
+    lines.append(head + "".join(f"{name:>{len(name)}}  " for name in heads) + "event")
+    for task in subtasks:
+        lengths = [s.stop - s.start for s in task.segments]
+        row = f"{task.index:>8}  {len(lengths):>8}  {sum(lengths):>8}  "
+        row += f"{int(np.median(lengths)) if lengths else 0:>6}  "
+        row += "".join(
+            f"{task.count(name):>{len(head)}}  " for name, head in zip(tasks, heads, strict=True)
+        )
+        lines.append(row + str(task.goal.symbol))
+    return "\n".join(lines)
+
+
+def as_data(
+    model: AlignRudder, chosen: Sequence[Trajectory], subtasks: Sequence[PoolSubTask]
+) -> dict[str, Any]:
+    """Return the same as plain data for JSON."""
+    return {
+        "demonstrations": [
+            {"task": t.task, "name": t.name, "steps": len(t), "version": t.version} for t in chosen
+        ],
+        "model": summary.as_data(model),
+        "subtasks": [
+            {
+                "index": task.index,
+                "event": str(task.goal.symbol),
+                "segments": [
+                    {
+                        "task": s.trajectory.task,
+                        "trajectory": s.trajectory.name,
+                        "start": s.start,
+                        "stop": s.stop,
+                    }
+                    for s in task.segments
+                ],
+            }
+            for task in subtasks
+        ],
+    }
+
+
+def _tasks(subtasks: Sequence[PoolSubTask]) -> list[str]:
+    there = {s.trajectory.task for task in subtasks for s in task.segments}
+    return [task for task in TASKS if task in there]

@@ -1,0 +1,27 @@
+"""Figures: the alignment, what it found, and where the reward of an episode goes.
+
+Every function draws into `ax`, or into a new figure (`ax.figure`), and returns the axes;
+`ax.figure.savefig("figure.pdf")` writes vector graphics. Colours are Okabe and Ito's.
+"""
+
+from align_rudder.plot.colors import event_color
+from align_rudder.plot.curves import curves
+from align_rudder.plot.episodes import overview, redistribution
+from align_rudder.plot.maps import Grid, clusters, grid_of
+from align_rudder.plot.profiles import guide_tree, logo, logo_heights, pssm
+from align_rudder.plot.sequences import alignment
+
+__all__ = [
+    "Grid",
+    "alignment",
+    "clusters",
+    "curves",
+    "event_color",
+    "grid_of",
+    "guide_tree",
+    "logo",
+    "logo_heights",
+    "overview",
+    "pssm",
+    "redistribution",
+]
