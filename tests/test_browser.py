@@ -313,6 +313,19 @@ def test_theme_is_toggled_on_page_and_canvas(opened):
     assert corner() == light
 
 
+def test_profile_is_a_table_as_well(opened, crafting):
+    browser = opened("demo")
+    shown = at(browser, "profile")
+    browser.find_element(By.XPATH, "//summary[contains(., 'profile')]").click()
+    rows = shown.find_elements(By.CSS_SELECTOR, "tbody tr")
+    profile = crafting.profile_
+    assert len(rows) == len(profile)
+    cells = [c.text for c in rows[3].find_elements(By.TAG_NAME, "td")]
+    assert cells[1].endswith(str(profile.symbols[profile.top_events[3]]))
+    assert cells[2] == str(profile.columns[3])
+    assert cells[3] == f"{profile.conservation[3]:.0%}".replace("%", " %")
+
+
 def test_map_shows_clusters_and_reward(opened):
     browser = opened("rooms")
     shapes = at(browser, "map").find_elements(By.TAG_NAME, "rect")

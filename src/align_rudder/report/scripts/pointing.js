@@ -50,7 +50,7 @@ function nextGoal(step) {
 }
 
 function pressed(event) {
-  if (!A.strategy || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!A.strategy || !A.view.shown.length || event.ctrlKey || event.metaKey || event.altKey) return;
   const { row, at } = A.focus, page = Math.max(Math.floor(room() / A.cell) - 1, 1);
   const keys = {
     ArrowLeft: () => moveTo(row, at - 1), ArrowRight: () => moveTo(row, at + 1),

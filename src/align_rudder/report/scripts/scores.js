@@ -7,7 +7,7 @@ function drawScores() {
   const wide = clamp(room / Math.max(length, 1), Math.min(4, 16000 / Math.max(length, 1)), 34);
   const ratio = Math.max(devicePixelRatio || 1, state.printing ? 2 : 1);
   const canvas = el("canvas", { role: "img", "aria-label":
-    `Scores of ${n} events in ${length} columns; the same is in the tooltips of the logo` });
+    `Scores of ${n} events in ${length} columns; the best of each column are in the table below` });
   const width = Math.max(Math.ceil(wide * length), 1);
   const scale = Math.min(ratio, 16000 / width, 16000 / (n * row || 1));
   canvas.width = width * scale;

@@ -7,6 +7,7 @@ function drawStrategy() {
   }
   drawLogo(strategy);
   drawSubgoals(strategy);
+  drawProfile(strategy);
 }
 redraws.push(drawStrategy);
 
@@ -18,6 +19,15 @@ function drawSubgoals(strategy) {
       String(strategy.columns[goal.column].at), percent(goal.share), short(goal.reward),
       total ? percent(goal.reward / total) : "–",
     ])));
+}
+
+function drawProfile(strategy) {
+  fill($("profile"), table(["", "Event", "Column", "Held by", "Score", "Mean reward"],
+    strategy.columns.map((column, t) => {
+      const i = column.q.indexOf(most(column.q));
+      return [String(t), [chip(column.e[i]), ` ${eventOf(column.e[i]).name}`], String(column.at),
+        percent(column.q[i]), column.s[i] === null ? "–" : short(column.s[i]), short(column.r)];
+    })));
 }
 
 // On paper the logo is wrapped; on the screen it scrolls.
