@@ -127,18 +127,36 @@ def test_another_configuration_is_refused(trained, data):
         load_players(cache.folder)
 
 
-def test_commands(trained, data, tmp_path, capsys, monkeypatch):
+def test_commands(data, tmp_path, capsys, monkeypatch):
+    """With agents that were never trained: what is counted and shown is what matters here."""
     from align_rudder.cli import main
+    from align_rudder.hierarchy.checkpoints import save_tree
+    from align_rudder.minerl.networks import new_sub_agent
 
     monkeypatch.chdir(tmp_path)
-    root, model, _, _ = data
+    root, model, _, goals = data
     model.save(tmp_path / "model.npz")
-    folder = str(trained[0])
+    configuration = MineRLTraining().configuration(goals)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/training.json").write_text(json.dumps(configuration))
+    for k in range(len(goals)):
+        agent = new_sub_agent(jax.random.key(k))
+        save_tree(tmp_path / f"run/agent-{k}.npz", agent, configuration)
     args = ["--environment.module", "scripted", "--episodes", "1", "--max-steps", "5"]
-    assert main(["minerl", "evaluate", folder, "model.npz", *args, "--json", "found.json"]) == 0
+    assert main(["minerl", "evaluate", "run", "model.npz", *args, "--json", "found.json"]) == 0
     shown = capsys.readouterr().out
     assert "0 of 1 episodes found a diamond" in shown
+    assert all(goal in shown for goal in goals)
     found = json.loads((tmp_path / "found.json").read_text())
-    assert len(found["reached"]) == len(found["goals"]) == 2
+    assert found["goals"] == goals
+    assert found["episode_steps"] == 5
     assert main(["minerl", "evaluate", str(root), "model.npz"]) == 2
     assert "no training.json" in capsys.readouterr().err
+
+
+def test_a_model_of_other_sub_goals_is_refused(trained, data, tmp_path, capsys):
+    from align_rudder.cli import main
+
+    data[1].save(tmp_path / "model.npz")
+    assert main(["minerl", "evaluate", str(trained[0]), str(tmp_path / "model.npz")]) == 2
+    assert "trained for 2 sub-goals" in capsys.readouterr().err

@@ -18,8 +18,8 @@ def camera_targets(angles: np.ndarray) -> np.ndarray:
     the true one; beyond the last centre it is the last.
 
     Example:
-        >>> camera_targets(np.array(5.65)).round(2)
-        array([0. , 0. , 0. , 0. , 0. , 0. , 0.3, 0.7, 0. , 0. , 0. ])
+        >>> camera_targets(np.array(5.65)).round(2).tolist()[5:9]
+        [0.0, 0.30000001192092896, 0.699999988079071, 0.0]
     """
     angles = np.asarray(angles, float)
     if not np.isfinite(angles).all():

@@ -157,7 +157,13 @@ class Evaluate:
         if self.episodes < 1:
             raise ValueError(f"--episodes is {self.episodes}; at least 1 is needed")
         players, goals = load_players(self.folder, self.stage)
-        env = self.environment.open(AlignRudder.load(self.model), self.autoencoder, self.skip)
+        model = AlignRudder.load(self.model)
+        if goals != [str(goal.symbol) for goal in model.subgoals_]:
+            raise ValueError(
+                f"{self.folder} was trained for {len(goals)} sub-goals that are not those of "
+                f"{self.model}, which has {len(model.subgoals_)}; give the model it was trained with"
+            )
+        env = self.environment.open(model, self.autoencoder, self.skip)
         try:
             shown = sys.stderr.isatty()
             found = evaluate(players, env, self.episodes, self.seed, self.max_steps, shown)
