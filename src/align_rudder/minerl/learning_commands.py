@@ -161,7 +161,7 @@ class Evaluate:
         if goals != [str(goal.symbol) for goal in model.subgoals_]:
             raise ValueError(
                 f"{self.folder} was trained for {len(goals)} sub-goals that are not those of "
-                f"{self.model}, which has {len(model.subgoals_)}; give the model it was trained with"
+                f"{self.model}, which has {len(model.subgoals_)}; give the one it had"
             )
         env = self.environment.open(model, self.autoencoder, self.skip)
         try:
