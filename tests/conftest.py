@@ -6,6 +6,14 @@ import pytest
 
 import align_rudder as ar
 
+try:  # scikit-bio turns on JAX's double precision when it is imported: turn it off again
+    import jax
+    import skbio.util  # noqa: F401
+except ImportError:
+    pass
+else:
+    jax.config.update("jax_enable_x64", False)
+
 RIGHT, DOWN = 2, 1
 
 

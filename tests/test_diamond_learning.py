@@ -66,9 +66,9 @@ def test_ppo_on_the_redistributed_reward_is_better_than_cloning(known):
         own_subtask=True,
     )
     starts = new_starts(pool, task.n_subtasks, 1)
-    learner = new_learner(agent, starts, ppo, 30, jax.random.key(5))
-    step = eqx.filter_jit(lambda task, learner, shown: update(task, ppo, 30, learner, shown)[0])
-    for _ in range(30):
+    learner = new_learner(agent, starts, ppo, 60, jax.random.key(5))
+    step = eqx.filter_jit(lambda task, learner, shown: update(task, ppo, 60, learner, shown)[0])
+    for _ in range(60):
         learner = step(task, learner, shown.examples)
     learned = rate(learner.agent)
     assert cloned > 0.3  # ten demonstrations teach something

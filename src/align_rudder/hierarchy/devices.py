@@ -17,6 +17,11 @@ class Devices:
     """All devices of all processes, seen as one row along which environments are spread."""
 
     def __init__(self) -> None:
+        if jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
+            raise ValueError(
+                "JAX is set to double precision, and sub-agents are trained in single; use "
+                'jax.config.update("jax_enable_x64", False)'
+            )
         self.mesh = Mesh(np.array(jax.devices()), ("envs",))
         self.spread = NamedSharding(self.mesh, PartitionSpec("envs"))
         self.copied = NamedSharding(self.mesh, PartitionSpec())
