@@ -1,6 +1,8 @@
 """Sub-agents and main agent on a small task: they learn, and every part does what it says."""
 
+import os
 import shutil
+import signal
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -28,6 +30,7 @@ from align_rudder.hierarchy.checkpoints import load_tree, save_tree  # noqa: E40
 from align_rudder.hierarchy.cloning import clone_agent, follow_demonstrations  # noqa: E402
 from align_rudder.hierarchy.devices import Devices, find_devices  # noqa: E402
 from align_rudder.hierarchy.evaluation import Evaluation, evaluate, new_worlds  # noqa: E402
+from align_rudder.hierarchy.interrupts import stop_on_signal  # noqa: E402
 from align_rudder.hierarchy.logs import Log, read_log  # noqa: E402
 from align_rudder.hierarchy.manager import managed, new_manager  # noqa: E402
 from align_rudder.hierarchy.ppo import PPO, Metrics, advantages, new_learner, update  # noqa: E402
@@ -181,6 +184,37 @@ def test_an_interrupted_training_ends_as_if_it_had_not_been(
             assert set(one.files) == set(other.files)
             for leaf in one.files:
                 np.testing.assert_array_equal(one[leaf], other[leaf])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_loses_no_update(number, trained, tmp_path, tables, runs, monkeypatch):
+    """The update that runs is saved, the next one is not begun, and the handlers are put back."""
+    write, handler = Log.write, signal.getsignal(number)
+
+    def interrupted(log, row):
+        write(log, row)
+        if log.path.name == "updates.csv" and list(row[:2]) == ["agents", 2]:
+            os.kill(os.getpid(), number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
+    assert signal.getsignal(number) is handler
+    assert [row["updates"] for row in read_log(tmp_path / "updates.csv")] == ["1", "2"]
+    interrupt(monkeypatch, "agents", 4)
+    with pytest.raises(Interrupted):
+        train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
+    rows = read_log(tmp_path / "updates.csv")
+    assert rows == read_log(trained / "updates.csv")[:4]
+
+
+def test_a_second_ctrl_c_stops_at_once():
+    with stop_on_signal() as stop:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop.asked
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_a_finished_training_is_left_as_it_is(trained, tmp_path, tables, runs):

@@ -58,6 +58,7 @@ def commands(arguments: Arguments) -> list[list[str]]:
             train = ["diamond", "train", method, "--steps", f"{arguments.steps:g}"]
             train += ["--seed", str(seed), "--out", folder]
             judge = ["diamond", "evaluate", folder, "--worlds", str(arguments.worlds)]
+            judge += [] if method == ALL[0] else ["--last"]
             out.append([train, judge] if arguments.worlds else [train])
     return out
 
@@ -77,6 +78,8 @@ def main(arguments: Arguments) -> None:
         if time.monotonic() - begun > arguments.seconds:
             for process, _ in running:
                 process.terminate()
+            for process, _ in running:
+                process.wait()
             sys.exit("stopped; run it again to go on")
         for entry in [entry for entry in running if entry[0].poll() is not None]:
             running.remove(entry)

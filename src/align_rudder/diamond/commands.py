@@ -188,6 +188,8 @@ class Evaluate:
     """Seed of the worlds."""
     max_steps: int | None = None
     """Limit of an episode; the task's 10,000 if left out."""
+    last: bool = False
+    """Count only who plays at the end, not the stages before: cloned, without a main agent."""
     demos: str | None = None
     """Demonstrations that the agents were trained with; those of the package if left out."""
     device: Device = "auto"
@@ -226,6 +228,7 @@ class Evaluate:
                 self.seed,
                 self.max_steps,
                 shown,
+                self.last,
             )
             for folder in self.folders
         ]

@@ -33,6 +33,7 @@ from align_rudder.hierarchy.training import Training, load_agent, load_manager
 
 __all__ = [
     "CHAIN",
+    "STAGES",
     "count_demonstrations",
     "count_worlds",
     "counts_of",
@@ -54,6 +55,9 @@ CHAIN = {
     "diamond": "collect_diamond",
 }
 """The tool chain, and the achievement that shows each item: only to report how deep a run came."""
+
+STAGES = ("cloned", "agent", "manager")
+"""Who plays: sub-agents after cloning, the best sub-agents, the main agent with them."""
 
 _BLOCK = 250  # steps between looks at the progress
 
@@ -163,6 +167,7 @@ def evaluate_folder(
     seed: int = 1,
     max_steps: int | None = None,
     progress: bool = True,
+    last: bool = False,
 ) -> dict[str, Any]:
     """Return how far the agents of a training come in new worlds; kept in `evaluation.json`.
 
@@ -178,6 +183,7 @@ def evaluate_folder(
         seed: Seed of the worlds; trainings use others.
         max_steps: Limit of an episode, if it is not the task's.
         progress: Whether to show a progress bar.
+        last: Whether to count only who plays at the end, not the stages before.
     """
     folder = Path(folder)
     method, training = read_training(folder)
@@ -197,8 +203,9 @@ def evaluate_folder(
     aligned = AlignedTask(task, tables)
     out["demonstrations"] = count_demonstrations(aligned, demos)
     out["stages"] = before["stages"] if same else {}
-    for stage in ("cloned", "agent", "manager"):
-        if stage in out["stages"] or not (folder / f"{stage}.npz").is_file():
+    there = [stage for stage in STAGES if (folder / f"{stage}.npz").is_file()]
+    for stage in there[-1:] if last else there:
+        if stage in out["stages"]:
             continue
         played, agent = load_stage(folder, task, tables, stage)
         bar = f"{folder.name}, {stage}" if progress else None

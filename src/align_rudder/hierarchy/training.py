@@ -23,6 +23,7 @@ from align_rudder.hierarchy.checkpoints import digest, load_tree, save_tree
 from align_rudder.hierarchy.cloning import Shown, clone_agent, follow_demonstrations
 from align_rudder.hierarchy.devices import Devices
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds
+from align_rudder.hierarchy.interrupts import Stop, stop_on_signal
 from align_rudder.hierarchy.logs import Log
 from align_rudder.hierarchy.manager import ManagedTask, managed, new_manager
 from align_rudder.hierarchy.ppo import PPO, Examples, Learner, Metrics, new_learner, update
@@ -148,7 +149,8 @@ def train(
 
     Files: `training.json`, `updates.csv` (each update), `evaluations.csv` (each evaluation),
     `cloning.csv`, `cloned.npz`, `agent.npz` (best sub-agents), `manager.npz` (best main agent) and
-    `checkpoint.npz`, from which an interrupted training goes on.
+    `checkpoint.npz`, from which an interrupted training goes on. On Ctrl-C or SIGTERM the update
+    that runs is finished and saved, then `KeyboardInterrupt` raised; a second one does so at once.
 
     Args:
         task: The task.
@@ -166,8 +168,8 @@ def train(
         unit_scale=True,
         disable=not (progress and trainer.devices.first),
     )
-    with bar, jax.default_matmul_precision(training.precision):
-        trainer.run(bar)
+    with bar, jax.default_matmul_precision(training.precision), stop_on_signal() as stop:
+        trainer.run(bar, stop)
 
 
 class _Trainer:
@@ -200,9 +202,9 @@ class _Trainer:
         )
         self.evaluations = Log(folder / "evaluations.csv", [*head, *judged, *self.reached])
 
-    def run(self, bar: tqdm) -> None:
+    def run(self, bar: tqdm, stop: Stop) -> None:
         """Clone, learn, manage; each phase from its beginning or from the checkpoint."""
-        self.bar = bar
+        self.bar, self.stop = bar, stop
         resumed = self._resume()
         bar.update(self.at.steps)
         if self.at.phase == "agents":
@@ -342,9 +344,12 @@ class _Trainer:
             due = done >= self.at.evaluated or not self._fits(ppo, budget)
             if due:
                 judge(learner.agent)
-            if due or devices.agree(time.monotonic() - saved > _SAVE_EVERY):
+            late = time.monotonic() - saved > _SAVE_EVERY
+            if due or devices.agree(late or self.stop.asked):
                 self._save("checkpoint.npz", _without_pool(learner))
                 saved = time.monotonic()
+                if devices.agree(self.stop.asked):
+                    raise KeyboardInterrupt
 
     def _fits(self, ppo: PPO, budget: int) -> bool:
         return self.at.steps + ppo.batch + self.at.reserve <= budget

@@ -1,0 +1,43 @@
+"""Ctrl-C in the middle of a training: the update that runs is finished and saved first."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["Stop", "stop_on_signal"]
+
+
+class Stop:
+    """Whether the training was asked to stop."""
+
+    asked = False
+
+
+@contextmanager
+def stop_on_signal() -> Iterator[Stop]:
+    """Take note of the first SIGINT or SIGTERM; a second one interrupts at once.
+
+    Only the main thread can do so; in another one signals are left as they are.
+    """
+    stop = Stop()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if stop.asked:
+            raise KeyboardInterrupt
+        stop.asked = True
+        print("\nstopping once this update is saved; Ctrl-C again to stop at once", file=sys.stderr)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
