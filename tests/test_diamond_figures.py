@@ -217,14 +217,29 @@ def test_learning_curves_are_means_over_seeds(tmp_path):
     assert 0 < figure.axes[0].get_xlim()[0] <= 1000
 
 
-def test_learning_curves_can_be_named(tmp_path):
+def test_budgets_have_panels_of_their_own(tmp_path):
+    short = training_folder(tmp_path / "short", manager=())
+    long = training_folder(tmp_path / "long", solved=(0, 50, 90), manager=())
+    found = json.loads((long / "training.json").read_text())
+    (long / "training.json").write_text(json.dumps({**found, "steps": 240_000_000}))
+    figure = figures.learning_curves([long, short])
+    assert [ax.get_title(loc="left") for ax in figure.axes][1] == "240 M steps in all"
+    ends = [lines_of(ax)[0].get_ydata()[-1] for ax in figure.axes]
+    assert ends == [pytest.approx(30), pytest.approx(90)]
+    assert len({ax.get_ylim() for ax in figure.axes}) == 1
+    assert len({lines_of(ax)[0].get_color() for ax in figure.axes}) == 1
+
+
+def test_a_training_without_evaluation_is_named(tmp_path):
     folder = training_folder(tmp_path / "one", manager=())
-    empty = training_folder(tmp_path / "two", solved=(), manager=())
-    figure = figures.learning_curves({"mine": [folder], "other": [empty]})
+    empty = training_folder(tmp_path / "two", "ppo-dense", solved=(), manager=())
+    figure = figures.learning_curves([folder, empty])
     assert [line.get_label() for line in lines_of(figure.axes[0])] == [
-        "mine",
-        "other (no evaluation yet)",
+        "Align-RUDDER",
+        "PPO, reward for each achievement (no evaluation yet)",
     ]
+    with pytest.raises(ValueError, match="no training has an evaluation yet"):
+        figures.learning_curves([empty])
     with pytest.raises(ValueError, match="is not the folder of a training"):
         figures.learning_curves([tmp_path])
 

@@ -248,6 +248,8 @@ class Evaluate:
         _save(figures.learning_curves(self.folders), folder / "curves.png")
         for path, evaluation in zip(self.folders, found, strict=True):
             name = Path(path).name
+            if sum(Path(other).name == name for other in self.folders) > 1:
+                name = f"{Path(path).resolve().parent.name}-{name}"
             if "cloned" in evaluation["stages"]:
                 _save(figures.subgoal_bars(evaluation), folder / f"{name}-subgoals.png")
                 _save(figures.subagent_curves(path, known.goals), folder / f"{name}-agents.png")

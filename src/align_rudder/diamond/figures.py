@@ -127,8 +127,8 @@ def subgoal_bars(evaluation: Mapping[str, Any]) -> Figure:
 # Learning
 
 
-def _group(folders: Sequence[str | Path]) -> dict[str, tuple[str, list[Path]]]:
-    """Return method and folders by label; seeds of the same training go together."""
+def _group(folders: Sequence[str | Path]) -> dict[int, list[tuple[str, str, list[Path]]]]:
+    """Return by number of steps: method, label and folders, those of other seeds together."""
     groups: dict[tuple[Any, ...], list[Path]] = {}
     for folder in map(Path, folders):
         try:
@@ -139,18 +139,16 @@ def _group(folders: Sequence[str | Path]) -> dict[str, tuple[str, list[Path]]]:
                 f"({error})"
             ) from None
         same = {k: v for k, v in found.items() if k != "seed"}
-        key = (found.get("name", folder.name), found["steps"], json.dumps(same, sort_keys=True))
+        key = (found["steps"], found.get("name", folder.name), json.dumps(same, sort_keys=True))
         groups.setdefault(key, []).append(folder)
     order = list(METHODS)
-    out: dict[str, tuple[str, list[Path]]] = {}
-    for key in sorted(groups, key=lambda k: (order.index(k[0]) if k[0] in order else 99, k[1])):
-        method, steps, _ = key
+    out: dict[int, list[tuple[str, str, list[Path]]]] = {}
+    for key in sorted(groups, key=lambda k: (k[0], order.index(k[1]) if k[1] in order else 99)):
+        steps, method, _ = key
         label = str(METHODS.get(method, method))
-        if sum(other[0] == method for other in groups) > 1:
-            label += f", {short_number(steps)} steps"
-        if label in out:
+        if sum(other[:2] == key[:2] for other in groups) > 1:
             label += f" ({groups[key][0].name})"
-        out[label] = (method, groups[key])
+        out.setdefault(steps, []).append((method, label, groups[key]))
     return out
 
 
@@ -179,90 +177,101 @@ def _curve(
     return steps.mean(axis=0), shares.mean(axis=0), low, high
 
 
-def learning_curves(
-    runs: Sequence[str | Path] | Mapping[str, Sequence[str | Path]],
-) -> Figure:
+def _draw_curve(ax: Axes, method: str, label: str, style: tuple[str, str], rows: Any) -> bool:
+    """Draw a method's curve, the main agent's part dashed; return whether it has such a part."""
+    color, marker = style
+    ours = method == "align-rudder"
+    ended: tuple[float, float] | None = None
+    for phase in _PHASES:
+        found = _curve(rows, phase)
+        if found is None:
+            continue
+        steps, mean, low, high = found
+        later = phase == "manager"
+        if ended is not None:  # a thin line from where the sub-agents ended
+            x, y = (ended[0], steps[0]), (ended[1], 100 * mean[0])
+            ax.plot(x, y, color=color, lw=0.8, ls=":", zorder=2)
+        ax.plot(
+            steps,
+            100 * mean,
+            color=color,
+            marker=marker,
+            markersize=5,
+            markerfacecolor="white" if later else color,
+            lw=2.2 if ours else 1.4,
+            ls="--" if later else "-",
+            label="_" if later else label,
+            zorder=3 if ours else 2,
+        )
+        ax.fill_between(steps, 100 * low, 100 * high, color=color, alpha=0.18, lw=0)
+        ended = (float(steps[-1]), float(100 * mean[-1]))
+    if ended is None:
+        ax.plot([], [], color=color, marker=marker, label=f"{label} (no evaluation yet)")
+    return any(row["phase"] == "manager" for run in rows for row in run)
+
+
+def learning_curves(folders: Sequence[str | Path]) -> Figure:
     """Return the share of new worlds in which the diamond is found, over environment steps.
 
-    Lines are means over seeds, bands go from the least to the most; of a single seed the band is
-    the 95 % interval over worlds. The main agent's phase is dashed.
+    Trainings of so many steps share a panel. Lines are means over seeds, bands go from the least to
+    the most; of a single seed the band is the 95 % interval over worlds. The main agent's phase is
+    dashed.
 
     Args:
-        runs: Folders of trainings, which are grouped by method; or a label and the folders of its
-            seeds for each line.
+        folders: Folders of trainings, which are grouped by method.
     """
-    if isinstance(runs, Mapping):
-        named = {label: ("", [Path(f) for f in folders]) for label, folders in runs.items()}
-    else:
-        named = _group(runs)
-    if not named:
+    panels = _group(folders)
+    if not panels:
         raise ValueError("there is nothing to draw; give at least one folder of a training")
-    figure = Figure(figsize=(7.2, 4.0 + 0.1 * len(named)), layout="constrained")
-    ax = figure.subplots()
-    free = [style for name, style in _STYLES.items() if name not in {m for m, _ in named.values()}]
-    used: set[str] = set()
-    ends: list[np.ndarray] = []
-    top, managed, single = 0.0, False, False
-    for label, (method, folders) in named.items():
-        known = method in _STYLES and method not in used
-        color, marker = _STYLES[method] if known else free.pop(0) if free else ("#333333", "*")
-        used.add(method)
-        rows = [read_log(folder / "evaluations.csv") for folder in folders]
-        single |= len(rows) == 1
-        ended: tuple[float, float] | None = None
-        for phase in _PHASES:
-            found = _curve(rows, phase)
-            if found is None:
-                continue
-            steps, mean, low, high = found
-            later = phase == "manager"
-            managed |= later
-            if ended is not None:  # a thin line from where the sub-agents ended
-                x, y = (ended[0], steps[0]), (ended[1], 100 * mean[0])
-                ax.plot(x, y, color=color, lw=0.8, ls=":", zorder=2)
-            ax.plot(
-                steps,
-                100 * mean,
-                color=color,
-                marker=marker,
-                markersize=5,
-                markerfacecolor="white" if later else color,
-                lw=2.2 if method == "align-rudder" else 1.4,
-                ls="--" if later else "-",
-                label="_" if later else label,
-                zorder=3 if method == "align-rudder" else 2,
-            )
-            ax.fill_between(steps, 100 * low, 100 * high, color=color, alpha=0.18, lw=0)
-            ended = (float(steps[-1]), float(100 * mean[-1]))
-            ends.append(steps)
-            top = max(top, float(100 * high.max()))
-        if ended is None:
-            ax.plot([], [], color=color, marker=marker, label=f"{label} (no evaluation yet)")
-    if not ends:
+    lines = max(map(len, panels.values()))
+    size = (7.2 if len(panels) == 1 else 4.6 * len(panels), 4.0 + 0.1 * lines)
+    figure = Figure(figsize=size, layout="constrained")
+    row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    legend: dict[str, Any] = {}
+    managed = evaluated = False
+    for ax, (steps, groups) in zip(row, panels.items()):
+        named = [method for method, _, _ in groups]
+        free = [style for name, style in _STYLES.items() if name not in named]
+        for i, (method, label, seeds) in enumerate(groups):
+            known = method in _STYLES and method not in named[:i]
+            style = _STYLES[method] if known else free.pop(0) if free else ("#333333", "*")
+            rows = [read_log(folder / "evaluations.csv") for folder in seeds]
+            managed |= _draw_curve(ax, method, label, style, rows)
+        every = [x for line in ax.lines for x in np.asarray(line.get_xdata(), float)]
+        evaluated |= bool(every)
+        if every:
+            _step_axis(ax, min(every) * 0.93, max(every) * 1.08, ticks=9)
+        if len(panels) > 1:
+            ax.set_title(f"{short_number(steps)} steps in all", loc="left", fontsize=10)
+        ax.set_xlabel("environment steps")
+        ax.grid(axis="y", lw=0.4, color="#dddddd")
+        ax.set_axisbelow(True)
+        ax.spines[["top", "right"]].set_visible(False)
+        for handle, label in zip(*ax.get_legend_handles_labels()):
+            legend.setdefault(label, handle)
+    if not evaluated:
         raise ValueError("no training has an evaluation yet; its evaluations.csv is empty")
-    every = np.concatenate(ends)
-    _step_axis(ax, every.min() * 0.93, every.max() * 1.08, ticks=12)
-    ax.set_ylim(-0.01 * top, max(1.04 * top, 1e-3))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
-    ax.set(xlabel="environment steps", ylabel="new worlds in which the diamond is found")
-    ax.grid(axis="y", lw=0.4, color="#dddddd")
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-    handles, labels = ax.get_legend_handles_labels()
+    bands = [band.get_paths()[0].get_extents().y1 for ax in row for band in ax.collections]
+    top = max([*bands, 1e-3])
+    row[0].set_ylim(-0.01 * top, 1.04 * top)
+    row[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
+    row[0].set_ylabel("new worlds in which the diamond is found")
     if managed:
-        grey = "#555555"
-        handles.append(Line2D([], [], color=grey, ls="--", marker="o", markerfacecolor="white"))
-        labels.append("with the main agent")
-    handles.append(Patch(color="#bbbbbb"))
-    several = any(len(folders) > 1 for _, folders in named.values())
-    labels.append(
-        "95 % interval over worlds (one seed)"
-        if not several
-        else "least to most of the seeds" + (", or 95 % interval of one" if single else "")
+        dashes = Line2D([], [], color="#555555", ls="--", marker="o", markerfacecolor="white")
+        legend["with the main agent"] = dashes
+    numbers = {len(seeds) for groups in panels.values() for _, _, seeds in groups}
+    band = "least to most of the seeds" + (", or 95 % interval of one" if 1 in numbers else "")
+    legend["95 % interval over worlds (one seed)" if numbers == {1} else band] = Patch(
+        color="#bbbbbb"
     )
-    ncols = 1 if max(map(len, labels)) > 60 else 2
+    ncols = 1 if max(map(len, legend)) > 60 else 2 if len(panels) == 1 else 3
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=ncols, frameon=False, fontsize=8
+        list(legend.values()),
+        list(legend),
+        loc="outside lower center",
+        ncols=ncols,
+        frameon=False,
+        fontsize=8,
     )
     return figure
 
