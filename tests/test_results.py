@@ -11,9 +11,38 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def test_the_page_of_results_holds_the_tables_of_the_results():
-    page = runpy.run_path(str(ROOT / "tools" / "results_page.py"))
-    assert page["page"]() == (ROOT / "docs" / "reproduction.md").read_text()
+def test_the_pages_of_results_hold_the_tables_of_the_results():
+    tool = runpy.run_path(str(ROOT / "tools" / "results_page.py"))
+    for page in tool["PAGES"]:
+        assert tool["filled"](page) == page.read_text()
+
+
+def test_the_table_of_the_diamond_follows_from_the_counts():
+    from align_rudder.diamond.tables import results_table
+
+    found = [
+        json.loads(path.read_text())
+        for path in sorted((ROOT / "results" / "diamond").glob("*m/*/evaluation.json"))
+    ]
+    table = (ROOT / "results" / "diamond" / "tables.md").read_text()
+    assert results_table(found, markdown=True) + "\n" == table
+    shares = {
+        (one["method"], one["steps"]): max(
+            s["solved"] / s["worlds"] for s in one["stages"].values()
+        )
+        for one in found
+    }
+    assert shares["align-rudder", 8_000_000] >= 0.12
+    assert shares["align-rudder", 240_000_000] >= 0.5
+    assert shares["ppo-diamond", 8_000_000] == 0
+
+
+def test_training_with_redistribution_is_about_as_fast_as_without():
+    found = json.loads((ROOT / "results" / "diamond" / "throughput.json").read_text())
+    for name, seconds in found["seconds"].items():
+        speed = found["steps_per_update"] / np.median(seconds)
+        assert speed == pytest.approx(found["steps_per_second"][name])
+    assert found["ratio"]["align-rudder"] >= 0.8
 
 
 @pytest.mark.parametrize("study", ["four-rooms", "eight-rooms"])

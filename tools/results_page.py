@@ -1,8 +1,8 @@
-"""Put the tables under results/ into docs/reproduction.md, between the marks that name a study.
+"""Put the tables under results/ into the pages of docs/, between the marks that name a study.
 
     python tools/results_page.py
 
-With --check it only says whether the page holds what the results say.
+With --check it only says whether the pages hold what the results say.
 """
 
 from __future__ import annotations
@@ -12,21 +12,24 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "reproduction.md"
+PAGES = (ROOT / "docs" / "reproduction.md", ROOT / "docs" / "diamond.md")
 MARKED = re.compile(r"(<!-- results: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def page() -> str:
-    """Return the page with the tables as they are now."""
+def filled(page: Path) -> str:
+    """Return a page with the tables as they are now."""
 
     def tables(found: re.Match[str]) -> str:
         text = (ROOT / "results" / found[2] / "tables.md").read_text()
         return f"{found[1]}{text}{found[3]}"
 
-    return MARKED.sub(tables, PAGE.read_text())
+    return MARKED.sub(tables, page.read_text())
 
 
 if __name__ == "__main__":
-    if "--check" in sys.argv:
-        sys.exit(0 if page() == PAGE.read_text() else f"{PAGE} is not what results/ says")
-    PAGE.write_text(page())
+    for page in PAGES:
+        text = filled(page)
+        if "--check" not in sys.argv:
+            page.write_text(text)
+        elif text != page.read_text():
+            sys.exit(f"{page} is not what results/ says; run tools/results_page.py")

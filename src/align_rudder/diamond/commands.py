@@ -198,6 +198,8 @@ class Evaluate:
     """Folder for figures: sub-goals, learning curves, curves of the sub-agents, alignment."""
     video: str | None = None
     """Also record a run of the first folder's agent that finds a diamond into this file (.gif)."""
+    markdown: str | None = None
+    """Also write the table of all methods as Markdown to this file."""
     json: str | None = None
     """Also write the counts as JSON to this file."""
 
@@ -207,7 +209,7 @@ class Evaluate:
         from align_rudder.diamond.tables import goals_table, results_table
         from align_rudder.hierarchy.devices import find_devices
 
-        check_outputs(self.json, self.video)
+        check_outputs(self.json, self.video, self.markdown)
         if not self.folders:
             raise ValueError("give the folder of a training, as `diamond train` makes it")
         if self.worlds < 1:
@@ -235,6 +237,9 @@ class Evaluate:
         print(results_table(found))
         print(goals_table(found[0]))
         write_json(self.json, found)
+        if self.markdown is not None:
+            text = results_table(found, markdown=True) + "\n"
+            write_whole(self.markdown, lambda file: file.write(text.encode()))
         if self.figures is not None:
             self._draw(known, found)
         if self.video is not None:

@@ -258,6 +258,7 @@ def results_table(evaluations: Sequence[Mapping[str, Any]], markdown: bool = Fal
     ]
     if several:
         notes.append("worlds of all seeds together; least–most: diamond % of the single trainings")
+    notes = ["; ".join(notes)] if markdown else notes
     table = Table("Diamonds in new worlds", header, cells, tuple(notes))
     return table.markdown() if markdown else table.text()
 
