@@ -1,4 +1,4 @@
-.PHONY: demo test bench lint clean
+.PHONY: demo test bench lint docs clean
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -18,5 +18,10 @@ lint:  ## style and types
 	@$(PYTHON) tools/set_up.py dev
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
 
+docs:  ## build the documentation site; warnings are errors
+	@$(PYTHON) tools/set_up.py dev
+	@$(BIN)/python -m sphinx -b html -q -W --keep-going -n -d build/docs/doctrees docs build/docs/html
+	@echo "open build/docs/html/index.html"
+
 clean:
-	rm -rf .venv .venv.lock .pytest_cache .ruff_cache .hypothesis dist demo
+	rm -rf .venv .venv.lock .pytest_cache .ruff_cache .hypothesis dist demo build

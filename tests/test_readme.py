@@ -1,5 +1,6 @@
-"""The code in README.md runs, and does what the text says."""
+"""The code in README.md and in the docs runs, and does what the text says."""
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -7,7 +8,20 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+
+
+def tool(name):
+    """Return a script of tools/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+docs_blocks = tool("docs_blocks")
+PAGES = [page for page in docs_blocks.pages() if page != README]
 
 
 @pytest.fixture
@@ -38,8 +52,18 @@ def test_first_example_is_short(blocks):
     assert len(lines) <= 17  # imports and 15 lines
 
 
-def test_links_of_the_readme_lead_somewhere():
-    text = README.read_text(encoding="utf-8")
-    local = [t for t in re.findall(r"\]\(([^)#]+)\)", text) if not t.startswith("http")]
-    assert local
-    assert [t for t in local if not (README.parent / t).exists()] == []
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_show_what_their_code_prints(page):
+    text = page.read_text(encoding="utf-8")
+    now, _ = docs_blocks.run(text, page.name)
+    assert now == text, f"run python tools/docs_blocks.py {page.relative_to(ROOT)}"
+
+
+def test_pages_with_code_are_the_known_ones():
+    assert {"start.md", "event-logs.md", "method.md"} <= {page.name for page in PAGES}
+
+
+def test_a_page_that_shows_something_else_is_noticed():
+    page = "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n"
+    assert docs_blocks.run(page)[0] == page.replace("3", "2")
+    assert docs_blocks.run("<!-- not run -->\n" + page)[0] == "<!-- not run -->\n" + page

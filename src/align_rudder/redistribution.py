@@ -137,6 +137,10 @@ class Scorer:
         """Return the strategy to which a cell belongs."""
         return int(np.searchsorted(self.bounds, cell, side="right")) - 1
 
+    def strategies(self) -> np.ndarray:
+        """Return `strategy_of` for every cell."""
+        return np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))
+
     def column_of(self, cell: int) -> int:
         """Return the profile column of a cell, -1 for "nothing matched yet"."""
         return int(cell - self.bounds[self.strategy_of(cell)]) - 1
@@ -241,7 +245,7 @@ class Redistribution:
 
     @property
     def kappa(self) -> np.ndarray:
-        """κ̂_t (T,): the redistributed reward still to come after step t, correction included.
+        """κ̂_t (T,), the redistributed reward still to come after step t, correction included.
 
         Near zero from the first events on: the reward is no longer delayed. Equal to the return
         up to the end: nothing was redistributed.

@@ -74,7 +74,7 @@ def solve_lambda(p: np.ndarray, scores: np.ndarray) -> np.ndarray:
         scores: Unscaled scores (n, L); −∞ counts as zero in the sum.
 
     Returns:
-        λ* (L,), NaN where there is no positive root: no score is positive, or the mean is not
+        λ* (L,), NaN where there is no positive root, as no score is positive or the mean is not
         negative.
 
     Notes:

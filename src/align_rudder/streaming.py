@@ -26,7 +26,9 @@ class AnyStream(Protocol):
     event: int
     score: float
     cell: int
+    given: float
     subgoal_of: Sequence[int]
+    strategy_of: Sequence[int]
 
     @property
     def n_cells(self) -> int:
@@ -59,7 +61,9 @@ class AnyVectorStream(Protocol):
     events: np.ndarray
     scores: np.ndarray
     cells: np.ndarray
+    given: np.ndarray
     subgoal_of: np.ndarray
+    strategy_of: np.ndarray
 
     @property
     def n_cells(self) -> int:
@@ -118,6 +122,7 @@ class Stream:
         ret: The environment's return so far.
         given: The redistributed reward so far.
         subgoal_of: For each cell, the index of the next sub-goal.
+        strategy_of: For each cell, the strategy to which it belongs.
     """
 
     def __init__(self, model: AlignRudder) -> None:
@@ -129,6 +134,7 @@ class Stream:
         self._scorer, self._encoder = self.model.scorer_, self.model.events_
         self._scale = self.model.scale_
         self.subgoal_of: Sequence[int] = self.model.subgoal_table().tolist()
+        self.strategy_of: Sequence[int] = self._scorer.strategies().tolist()
         self._collapse = self._encoder.collapse_runs
         self._row = np.zeros(self._scorer.n_cells)
         self._last, self._zero = NO_EVENT, 0.0
@@ -189,7 +195,7 @@ class Stream:
 
     @property
     def correction(self) -> float:
-        """R_{T+2} if the episode ended now: what of the return was not given yet."""
+        """What of the return was not given yet, R_{T+2} if the episode ended now."""
         return self.ret - self.given
 
 
@@ -203,6 +209,7 @@ class VectorStream:
         rets: The environments' returns so far.
         given: The redistributed rewards so far.
         subgoal_of: For each cell, the index of the next sub-goal.
+        strategy_of: For each cell, the strategy to which it belongs.
     """
 
     def __init__(self, model: AlignRudder, n: int) -> None:
@@ -213,6 +220,7 @@ class VectorStream:
         model, n = self.model, self.n
         self._scorer, self._encoder = model.scorer_, model.events_
         self._scale, self.subgoal_of = model.scale_, model.subgoal_table()
+        self.strategy_of = self._scorer.strategies()
         self._rows = self._scorer.new_rows(n)
         self._last = np.full(n, NO_EVENT)
         self._zero, self._raw = np.zeros(n), np.zeros(n)

@@ -167,7 +167,7 @@ class DiamondEnv(gym.Env[Any, Any]):
     The observation is a dict:
 
     - each of the 12 items by its name ("wood", …, "iron_sword"): how many, 0 to 9;
-    - each of the 22 achievements as "did_…" ("did_collect_wood", …): whether it was made;
+    - each of the 22 achievements as `did_…` (`did_collect_wood`, …): whether it was made;
     - "vector": what the player sees, feels and remembers of the map, for networks (`parts` takes it
       apart):
 

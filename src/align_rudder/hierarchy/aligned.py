@@ -97,7 +97,7 @@ class AlignedTask(eqx.Module):
 
     @property
     def n_choices(self) -> int:
-        """Number of choices of who acts: the primitive actions."""
+        """Number of choices of who acts, the primitive actions."""
         return self.task.n_actions
 
     def begin(self, key: jax.Array) -> AlignedState:

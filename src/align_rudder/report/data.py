@@ -36,8 +36,8 @@ def report_data(
 
     Args:
         model: A fitted model.
-        episodes: Episodes to show beside the demonstrations: `Episode`s, or for a model fitted
-            to symbols (sequence, return).
+        episodes: Episodes to show beside the demonstrations, each an `Episode`, or for a model
+            fitted to symbols (sequence, return).
         title: Title of the page.
         max_episodes: The most of them; how many were left out is told.
         env: A grid environment, or its `Grid`, for the map of a model of states.

@@ -51,6 +51,7 @@ class LstmStream:
         self.model = model
         self.event, self.cell = NO_EVENT, 0
         self.subgoal_of: Sequence[int] = [0]
+        self.strategy_of: Sequence[int] = [0]
         self._begin()
 
     def _begin(self) -> None:
@@ -86,7 +87,7 @@ class LstmStream:
 
     @property
     def correction(self) -> float:
-        """R_{T+2} if the episode ended now: what of the return was not given yet."""
+        """What of the return was not given yet, R_{T+2} if the episode ended now."""
         return self.ret - self.given
 
 
@@ -107,7 +108,7 @@ class LstmVectorStream:
     def __init__(self, model: LstmRudder, n: int) -> None:
         self.model, self.n = model, n
         self.events, self.cells = np.full(n, NO_EVENT), np.zeros(n, np.int64)
-        self.subgoal_of = np.zeros(1, np.int64)
+        self.subgoal_of = self.strategy_of = np.zeros(1, np.int64)
         self._begin()
 
     def _begin(self) -> None:

@@ -176,7 +176,7 @@ def learn_dqfd(
         The loss of a transition is
 
         .. math:: \tfrac{λ_1}{2} (y_1 - Q(s, a))^2 + \tfrac{λ_n}{2} (y_n - Q(s, a))^2
-            + λ_E \Big(\max_b [Q(s, b) + ℓ(a, b)] - Q(s, a)\Big)
+            + λ_E \left(\max_b [Q(s, b) + ℓ(a, b)] - Q(s, a)\right)
 
         where y₁ = r + max Q(s′, ·) and yₙ = r + … + max Q(s⁽ⁿ⁾, ·), both without the maximum after
         the end of the episode, by the target or by the time limit; ℓ(a, b) is the margin for b ≠ a,
@@ -185,11 +185,11 @@ def learn_dqfd(
         and raises a, both by λ_E. Transitions of a batch are taken one after the other, each with
         step η w; the sum of a batch is not divided by its size.
 
-        Transition i is drawn with probability P(i) ∝ (|y₁ − Q| + bonus)^α, one from each of as many
-        equal parts of the total as the batch has, and weighs w = (P(i) / min P)^−β, with the least
-        P of the batch. A step joins the memory with its true error, which costs a table nothing,
-        once the n steps after it are known. There is no discount, no target network (so that double
-        Q-learning is Q-learning) and no decay of weights: a table needs none of them.
+        Transition i is drawn with probability P(i) ∝ (abs(y₁ − Q) + bonus)^α, one from each of as
+        many equal parts of the total as the batch has, and weighs w = (P(i) / min P)^−β, with the
+        least P of the batch. A step joins the memory with its true error, which costs a table
+        nothing, once the n steps after it are known. There is no discount, no target network (so
+        that double Q-learning is Q-learning) and no decay of weights: a table needs none of them.
     """
     _check(
         learning_rate=(learning_rate, 0 < learning_rate <= 0.5, "above 0 and at most 0.5"),

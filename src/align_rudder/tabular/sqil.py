@@ -110,7 +110,7 @@ def learn_sqil(
     Notes:
         For every transition drawn,
 
-        .. math:: Q(s, a) ← Q(s, a) + η \big(r + γ V(s') - Q(s, a)\big), \quad
+        .. math:: Q(s, a) \leftarrow Q(s, a) + η \left(r + γ V(s') - Q(s, a)\right), \quad
             V(s) = τ \log \sum_a \exp(Q(s, a) / τ)
 
         with r = 1 for demonstrations and r = 0 for the agent. After an end, V is 1/(1 − γ) where a
