@@ -205,9 +205,10 @@ def match_columns(pssm: np.ndarray, events: np.ndarray, gap: float = 0.0) -> np.
     t, j = len(events), int(rows[-1].argmax())
     while t > 0 and j > 0:
         e = events[t - 1]
-        if e == NO_EVENT or np.isclose(rows[t, j], rows[t - 1, j] - gap, rtol=1e-12, atol=1e-12):
+        here, near = rows[t, j], 1e-12 * (1 + abs(rows[t, j]))
+        if e == NO_EVENT or abs(here - rows[t - 1, j] + gap) <= near:
             t -= 1
-        elif np.isclose(rows[t, j], rows[t, j - 1] - gap, rtol=1e-12, atol=1e-12):
+        elif abs(here - rows[t, j - 1] + gap) <= near:
             j -= 1
         else:
             t, j = t - 1, j - 1
