@@ -873,6 +873,13 @@ def test_batches_and_devices_must_divide(tables):
     devices.mesh = SimpleNamespace(size=2)
     with pytest.raises(ValueError, match="worlds=3 cannot be spread evenly over 2 devices"):
         devices.check(n_envs=2, worlds=3)
+    for wrong, says in (
+        ({"n_envs": 0}, "n_envs=0: at least 1"),
+        ({"gamma": 1.5}, "gamma=1.5 is a discount"),
+        ({"entropy": float("nan")}, "entropy=nan is a weight"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            PPO(**wrong)
 
 
 def test_devices_that_are_not_there_are_refused():

@@ -63,19 +63,19 @@ def commands(arguments: Arguments) -> list[list[str]]:
     return out
 
 
-def main(arguments: Arguments) -> None:
-    """Run all commands, so many at once."""
+def run_all(waiting: list[list[list[str]]], jobs: int, seconds: float) -> None:
+    """Run chains of commands of `align-rudder`, so many at once, for at most so long."""
     program = [sys.executable, "-m", "align_rudder"]
     env = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    waiting, running, begun = commands(arguments), [], time.monotonic()
+    waiting, running, begun = list(waiting), [], time.monotonic()
     failed = 0
     while waiting or running:
-        while waiting and len(running) < arguments.jobs:
+        while waiting and len(running) < jobs:
             first, *rest = waiting.pop(0)
             print(f"{time.monotonic() - begun:6.0f} s  {' '.join(first)}", flush=True)
             running.append((subprocess.Popen([*program, *first], env=env), rest))
         time.sleep(0.5)
-        if time.monotonic() - begun > arguments.seconds:
+        if time.monotonic() - begun > seconds:
             for process, _ in running:
                 process.terminate()
             for process, _ in running:
@@ -92,4 +92,5 @@ def main(arguments: Arguments) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Arguments))
+    given = tyro.cli(Arguments)
+    run_all(commands(given), given.jobs, given.seconds)

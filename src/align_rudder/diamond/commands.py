@@ -135,6 +135,10 @@ class Train:
     """Where to train; gpu fails if there is none."""
     envs: int | None = None
     """Environments at once; fewer for a small machine."""
+    gamma: float | None = None
+    """Discount."""
+    entropy: float | None = None
+    """Weight of the entropy."""
     hidden: tuple[int, ...] | None = None
     """Layers of the networks."""
     pool: int | None = None
@@ -164,9 +168,9 @@ class Train:
             for name in ("hidden", "pool", "worlds", "evaluations")
             if getattr(self, name) is not None
         }
-        if self.envs is not None:
-            given["ppo"] = replace(training.ppo, n_envs=self.envs)
-        training = replace(training, **given)
+        chosen = {"n_envs": self.envs, "gamma": self.gamma, "entropy": self.entropy}
+        chosen = {name: value for name, value in chosen.items() if value is not None}
+        training = replace(training, ppo=replace(training.ppo, **chosen), **given)
         devices = find_devices(self.device, self.coordinator, self.processes, self.process)
         known = prepare(self.demos)
         folder = self.out or f"runs/{self.method}-{self.steps:.3g}-{self.seed}".replace("+", "")
