@@ -50,7 +50,7 @@ class Args:
     """Let the agent observe how far along the demonstrations' profile it is."""
     correction: Literal["last", "info"] = "info"
     """Where the correction goes: to the last reward (return-equivalent), or left out."""
-    steps: int = 150_000
+    steps: int = 120_000
     """Environment steps to learn."""
     envs: int = 16
     """Environments stepped together."""
@@ -113,6 +113,7 @@ class RememberViews(gym.Wrapper):
             id(world.carrying),
             *map(id, world.grid.grid),
             *(door.is_open for door in self.doors),
+            *(door.is_locked for door in self.doors),
         )
         if key not in self.views:
             self.views[key] = self.compute()
@@ -120,13 +121,15 @@ class RememberViews(gym.Wrapper):
 
 
 class OneHot(gym.ObservationWrapper):
-    """The view as zeros and ones (kinds, colours, states), the direction, and the progress."""
+    """The view as zeros and ones (kinds and states; no colours), the direction, the progress."""
+
+    kinds, states, directions = (np.eye(n, dtype=np.float32) for n in (11, 3, 4))
 
     def __init__(self, env: gym.Env) -> None:
         super().__init__(env)
         parts: Any = env.observation_space
         self.progress = "progress" in parts.spaces
-        size = VIEW * VIEW * (11 + 6 + 3) + 4
+        size = VIEW * VIEW * (11 + 3) + 4
         if self.progress:
             size += parts["progress"].shape[0]
         self.observation_space = gym.spaces.Box(0.0, 1.0, (size,), np.float32)
@@ -134,8 +137,8 @@ class OneHot(gym.ObservationWrapper):
     def observation(self, observation: dict[str, Any]) -> np.ndarray:
         """Return the vector of an observation."""
         image = observation["image"].reshape(-1, 3)
-        parts = [np.eye(n, dtype=np.float32)[image[:, c]].ravel() for c, n in enumerate((11, 6, 3))]
-        parts.append(np.eye(4, dtype=np.float32)[observation["direction"]])
+        parts = [self.kinds[image[:, 0]].ravel(), self.states[image[:, 2]].ravel()]
+        parts.append(self.directions[observation["direction"]])
         if self.progress:
             parts.append(observation["progress"])
         return np.concatenate(parts)

@@ -1,5 +1,7 @@
 """Sub-agents for environments outside of JAX: replay, PPO by sub-task, main agent."""
 
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -24,6 +26,8 @@ from align_rudder.hierarchy.fine_tuning import (  # noqa: E402
     success_rate,
 )
 from align_rudder.hierarchy.improvement import PPO  # noqa: E402
+from align_rudder.hierarchy.interrupts import Stop  # noqa: E402
+from align_rudder.hierarchy.unfinished import Unfinished  # noqa: E402
 
 LENGTH = 5
 LEFT, RIGHT, USE = range(3)
@@ -98,8 +102,8 @@ def constant(action):
     return Net(jnp.zeros((LENGTH, 3)).at[:, action].set(20.0), jnp.zeros(LENGTH), None)
 
 
-@pytest.fixture(scope="module")
-def model():
+def fitted(paid=1.0):
+    """Return a model of four demonstrations that were paid so much."""
     episodes = []
     for seed in range(4):
         env = Corridor()
@@ -112,11 +116,16 @@ def model():
             obs, reward, over, _, _ = env.step(action)
             rows.append(obs)
             actions.append(action)
-            rewards.append(reward)
+            rewards.append(paid * reward)
         observations = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         episodes.append(ar.Episode(observations, actions, rewards, terminated=True))
     keys = ("wood", "tool", "gem")
     return ar.AlignRudder(ar.DeltaEvents(keys=keys), strategies=1).fit(episodes)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted()
 
 
 @pytest.fixture
@@ -144,6 +153,35 @@ def test_an_episode_is_followed_along_the_sub_goals_and_paid_at_each(model, env)
     assert all((m.reward > 0) == m.reached for m in moved)
     with pytest.raises(ValueError, match="call begin"):
         env.step({"move": 0})
+
+
+def test_what_the_demonstrations_were_paid_does_not_scale_the_reward(model):
+    """MineRL's diamond is a reward of 1024 in the data and 1 in the environment."""
+    paid = []
+    for one in (model, fitted(1024.0)):
+        env = Followed(Corridor(), one, Sight())
+        env.begin(0)
+        paid.append([m.reward for m in play(env, path(int(env.obs["place"])))])
+    np.testing.assert_allclose(paid[0], paid[1], rtol=1e-6)
+    assert sum(paid[1]) == pytest.approx(1.0)
+
+
+def test_recordings_are_saved_and_loaded(env, tmp_path):
+    replays = Replays(3, size=4)
+    replays.save(tmp_path / "none.npz")
+    assert Replays.load(tmp_path / "none.npz", 3).kept == [[], [], []]
+    for seed in range(3):
+        env.begin(seed)
+        for m in [LEFT] * int(env.obs["place"]) + [USE] + [RIGHT] * (LENGTH - 1) + [USE]:
+            if env.step({"move": m}).reached:
+                replays.add(env)
+    replays.save(tmp_path / "replays.npz")
+    again = Replays.load(tmp_path / "replays.npz", 3, size=4)
+    assert again.kept == replays.kept
+    assert [len(kept) for kept in again.kept] == [0, 3, 3]
+    assert again.begin(env, 2, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="recordings of 3 sub-tasks; 4 are needed"):
+        Replays.load(tmp_path / "replays.npz", 4)
 
 
 def test_replays_lead_back_to_the_state_they_were_kept_at(env):
@@ -226,3 +264,57 @@ def test_the_main_agent_lets_act_or_acts_itself(env):
     assert own == {"who": 3, "move": USE}
     turns = [players.choose(env, jax.random.key(k))["move"] for k in range(40)]
     assert turns.count(LEFT) >= 30  # at first sub-agent 0, whose turn it is
+
+
+TUNING = FineTuning(
+    steps=96,
+    burn_in=0,
+    patience=12,
+    evaluate_every=32,
+    trials=2,
+    ppo=PPO(n_envs=1, n_steps=32, minibatches=1, epochs=1),
+)
+
+
+@pytest.mark.parametrize(
+    ("enough", "least", "steps"), [(0.0, 0, [0]), (0.0, 40, [0, 32, 64]), (2.0, 0, [0, 32, 64, 96])]
+)
+def test_a_training_ends_when_it_is_good_enough_but_not_too_early(env, enough, least, steps):
+    tuning = replace(TUNING, enough=enough, least_steps=least)
+    found = fine_tune(0, [net()], [env], Replays(3), tuning)
+    assert [at for at, _ in found.curve] == steps
+
+
+def test_too_few_steps_for_a_batch_are_refused(env):
+    with pytest.raises(ValueError, match=r"steps=20 are fewer than a batch of PPO, 1 env.* 32"):
+        fine_tune(0, [net()], [env], Replays(3), replace(TUNING, steps=20))
+
+
+def test_a_training_that_was_stopped_goes_on(env, tmp_path):
+    stop, configuration = Stop(), {"seed": 0}
+
+    def unfinished():
+        return Unfinished(tmp_path / "unfinished.npz", configuration, stop)
+
+    def ask(steps, losses, reward):
+        stop.asked = steps == 64
+
+    with pytest.raises(KeyboardInterrupt):
+        fine_tune(0, [net()], [env], Replays(3), TUNING, log=ask, unfinished=unfinished())
+    stop.asked, seen = False, []
+    found = fine_tune(
+        0,
+        [net()],
+        [env],
+        Replays(3),
+        replace(TUNING, enough=2.0),
+        log=lambda steps, losses, reward: seen.append(steps),
+        unfinished=unfinished(),
+    )
+    assert seen == [96]  # 32 and 64 were done before
+    assert [at for at, _ in found.curve] == [0, 32, 64, 96]
+    configuration["seed"] = 1
+    with pytest.raises(ValueError, match="seed is 0 there and 1 here"):
+        fine_tune(0, [net()], [env], Replays(3), TUNING, unfinished=unfinished())
+    unfinished().remove()
+    assert not list(tmp_path.iterdir())

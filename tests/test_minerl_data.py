@@ -521,6 +521,14 @@ DAMAGES = {
         "place has the value 'cake' at step 7",
     ),
     "nan": (lambda p: rewrite_array(p, "reward", set_at(3, np.nan)), "not finite"),
+    "nan turn": (
+        lambda p: rewrite_array(p, "action$camera", set_at((3, 1), np.inf)),
+        r"action\$camera has values that are not finite",
+    ),
+    "no steps": (
+        lambda p: rewrite(p, duration_steps=0, duration_ms=0),
+        "duration_steps = 0; a count above 0 is needed",
+    ),
     "mp4 cut": (lambda p: truncate(p / "recording.mp4", 0.6), "no readable video, or truncated"),
     "mp4 empty": (lambda p: truncate(p / "recording.mp4", 0), "no readable video, or truncated"),
     "mp4 gone": (lambda p: (p / "recording.mp4").unlink(), "it has no recording.mp4"),
@@ -900,7 +908,7 @@ def test_a_minari_dataset_is_whole_or_not_there(root, tmp_path, monkeypatch):
     assert list(datasets.iterdir()) == []
     with pytest.raises(ValueError, match="no trajectories to write"):
         to_minari([], "play-v0")
-    with pytest.raises(ValueError, match="dataset_id='play' is not a Minari id"):
+    with pytest.raises(ValueError, match="'play' is not a Minari id"):
         to_minari(trajectories, "play")
     assert list(datasets.iterdir()) == []
     to_minari(trajectories, "play-v0")

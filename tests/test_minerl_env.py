@@ -21,7 +21,17 @@ import align_rudder as ar
 from align_rudder.minerl import environment, scripted, server
 from align_rudder.minerl.environment import MineRLEnv, MineRLServerError, replay
 from align_rudder.minerl.scripted import STAGES, scripted_action
-from align_rudder.minerl.spaces import BUTTONS, ENUMS, HEADS, HELD, ITEM_REWARDS, ITEMS, TASKS
+from align_rudder.minerl.spaces import (
+    BUTTONS,
+    ENUMS,
+    HEADS,
+    HELD,
+    ITEM_REWARDS,
+    ITEMS,
+    TASKS,
+    action_space,
+    observation_space,
+)
 
 INDEX_ORDER = {  # as printed in MINERL.md
     "craft": "crafting_table none planks stick torch",
@@ -224,6 +234,24 @@ def test_the_scripted_world_declares_what_minerl_declares():
     limits = {name: task.limit for name, task in TASKS.items()}
     assert limits == scripted.LIMITS
     assert len(set(scripted.COLOURS.values())) == len(scripted.COLOURS)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("version", [3, 4])
+def test_the_scripted_world_has_the_spaces_of_the_package(task, version):
+    """Both are written down by hand, as the scripted world must run without the package."""
+
+    def plain(space):
+        if hasattr(space, "spaces"):
+            return {name: plain(part) for name, part in space.spaces.items()}
+        if hasattr(space, "n"):
+            return int(space.n)
+        return float(space.low.min()), float(space.high.max()), space.shape, np.dtype(space.dtype)
+
+    env = scripted.ScriptedEnv(task, version)
+    assert plain(env.observation_space) == plain(observation_space(task, version))
+    assert plain(env.action_space) == plain(action_space(task))
+    assert env.spec.max_episode_steps == TASKS[task].limit
 
 
 def test_old_interface_of_the_scripted_world():

@@ -292,6 +292,10 @@ def test_segments_end_where_the_sub_goal_is_reached(pool, model):
     wanted = {goal.event for goal in model.subgoals_}
     by_trajectory = collections.defaultdict(list)
     changes = {trajectory: planted(trajectory) for trajectory in pool}
+    plain = collections.defaultdict(list)
+    for task in segments(pool, model, extras=False, workers=2):
+        for trajectory, start, stop in task.segments:
+            plain[trajectory].append((start, stop))
     for task in found:
         for trajectory, start, stop in task.segments:
             by_trajectory[trajectory].append((start, stop))
@@ -299,14 +303,21 @@ def test_segments_end_where_the_sub_goal_is_reached(pool, model):
             first = str(task.goal.symbol).split()[0]  # such as log+1
             assert np.sign(last[OWNED.index(first[:-2])]) == np.sign(int(first[-2:]))
     for trajectory in pool:
-        cuts = sorted(by_trajectory[trajectory])
-        # They lie end to end, and there is one for each event that is a sub-goal's.
-        assert [start for start, _ in cuts] == [0, *(stop for _, stop in cuts)][: len(cuts)]
+        cuts = sorted(by_trajectory[trajectory], key=lambda cut: cut[1])
+        # There is one for each event that is a sub-goal's.
         events = model.encode(event_episode(trajectory)).events
         at = [t + 1 for t, e in enumerate(events) if e in wanted]
         assert [stop for _, stop in cuts] == at
         if trajectory.has_diamond:
             assert cuts[-1][1] == len(trajectory)
+        # Those of the alignment lie end to end and lose nothing to the extras between them, which
+        # begin behind the one before.
+        aligned = sorted(plain[trajectory])
+        assert [start for start, _ in aligned] == [0, *(stop for _, stop in aligned)][
+            : len(aligned)
+        ]
+        for (_, before), (start, stop) in pairwise([(0, 0), *cuts]):
+            assert (start, stop) in aligned or start == before
     again = segments(Pool(list(pool)), model, workers=1)
     assert [task.segments for task in again] == [task.segments for task in found]
 

@@ -20,6 +20,7 @@ from align_rudder.minerl.dataset import find_trajectories  # noqa: E402
 from align_rudder.minerl.networks import (  # noqa: E402
     FRAMES,
     HEAD_SIZES,
+    Encoder,
     count_parameters,
     new_manager,
     new_sub_agent,
@@ -140,6 +141,21 @@ def test_the_encoder_is_that_of_pytorch():
             agent = eqx.tree_at(lambda a: a.actor, agent, kept)
 
 
+def test_initial_weights_are_those_of_equinox():
+    """Drawn by another generator: the same ranges and spreads, another one for each key."""
+    drawn, other = (jax.tree.leaves(new_sub_agent(jax.random.key(k)).actor) for k in (0, 1))
+    for mine, different, theirs in zip(
+        drawn, other, jax.tree.leaves(Encoder(jax.random.key(0))), strict=True
+    ):
+        assert mine.shape == theirs.shape
+        bound = float(jnp.abs(theirs).max())
+        assert float(jnp.abs(mine).max()) == pytest.approx(bound, rel=0.2, abs=1e-9)
+        assert float(mine.std()) == pytest.approx(float(theirs.std()), rel=0.3, abs=1e-9)
+        assert theirs.std() == 0 or not np.array_equal(mine, different)
+    again = jax.tree.leaves(new_sub_agent(jax.random.key(0)).actor)
+    assert all(np.array_equal(a, b) for a, b in zip(drawn, again, strict=True))
+
+
 def test_parameters_follow_from_the_layers():
     convolutions = 3 * 16 * 16 + 16 + 16 * 32 * 16 + 32 + 32 * 64 * 9 + 64 + 64 * 32 * 9 + 32
     norms = 2 * (16 + 32 + 64 + 32)
@@ -205,10 +221,11 @@ def test_targets_hold_an_action_for_some_frames(trajectory):
         turned = np.asarray(given["camera"][window], float).sum(axis=0)
         np.testing.assert_allclose(found["pitch"][t], camera_targets(turned[0]), atol=1e-6)
         np.testing.assert_allclose(found["yaw"][t], camera_targets(turned[1]), atol=1e-6)
-        for head, values in ENUMS.items():
-            none = values.index("none")
-            some = [v for v in given[head][window] if v != none]
-            assert found[head][t] == (some[0] if some else none)
+        # Of what is made, placed or equipped, that of the first frame with any of it.
+        none = {head: values.index("none") for head, values in ENUMS.items()}
+        busy = [s for s in range(t, window.stop) if any(given[h][s] != none[h] for h in ENUMS)]
+        for head in ENUMS:
+            assert found[head][t] == (given[head][busy[0]] if busy else none[head])
 
 
 def test_heads_that_a_task_lacks_are_not_known(treechop):
@@ -245,6 +262,23 @@ def test_bad_segments_are_named(trajectory, tmp_path):
 
 
 # Cloning
+
+
+def test_a_pass_shows_every_sample_in_batches_of_one_size():
+    shown = []
+
+    class Counting(Coloured):
+        def batch(self, indices):
+            shown.append(np.array(indices))
+            return super().batch(indices)
+
+    settings = Cloning(epochs=1, batch=8, held_out=0.2)
+    clone_sub_agent(new_sub_agent(jax.random.key(0)), Counting(25), settings)
+    trained, judged = shown[:3], shown[3:]
+    assert {len(part) for part in shown} == {8}
+    assert len(set(np.concatenate(trained))) == 20
+    assert len(set(np.concatenate(judged))) == 5
+    assert not set(np.concatenate(trained)) & set(np.concatenate(judged))
 
 
 class Coloured:
@@ -309,6 +343,20 @@ def test_the_judge_decides_which_agent_is_kept():
 
 
 # View
+
+
+def test_samples_and_view_show_as_many_frames_as_asked_for(trajectory, tmp_path):
+    """What an agent is cloned from is what it will see, down to the first frames."""
+    samples = Samples([(trajectory, 0, 9)], ArrayCache(tmp_path), skip=1, frames=3)
+    seen, _ = samples.batch(np.arange(9))
+    assert seen.shape == (9, 3, 48, 48, 3)
+    view = PictureView(3)
+    view.begin()
+    inventory, held = trajectory.inventory(), trajectory.mainhand()["type"]
+    for t, frame in enumerate(trajectory.frames(0, 9)):
+        hand = HELD.index("air") if held[t] == "none" else HELD.index(held[t])
+        shown = view.see({"pov": frame, "inventory": inventory[t], "equipped": hand})
+        np.testing.assert_array_equal(shown, seen[t])
 
 
 def test_the_view_keeps_32_pictures_and_does_what_is_chosen():

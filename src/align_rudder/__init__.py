@@ -1,6 +1,6 @@
 """Align-RUDDER: reward redistribution from a handful of demonstrations."""
 
-from align_rudder import envs, plot, tabular, vector
+from align_rudder import envs, live, plot, tabular, vector
 from align_rudder._warnings import AlignRudderWarning
 from align_rudder.alignment import Alignment, align
 from align_rudder.episodes import Episode, load_episodes, save_episodes
@@ -45,6 +45,7 @@ __all__ = [
     "SymbolEvents",
     "align",
     "envs",
+    "live",
     "load_episodes",
     "plot",
     "save_episodes",

@@ -129,9 +129,11 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
         )
         for key, values in (
             ("original_reward", rewards),
+            ("redistributed", stream.given.copy()),
             ("event", stream.events.copy()),
             ("score", stream.scores.copy()),
             ("subgoal", stream.subgoal_of[stream.cells]),
+            ("strategy", stream.strategy_of[stream.cells]),
         ):
             self._note(infos, key, values, stepped)
         if done.any():

@@ -60,7 +60,15 @@ def copied(tree: Any) -> Any:
     return tree
 
 
-_KEYS = ("original_reward", "event", "score", "subgoal", "correction")
+_KEYS = (
+    "original_reward",
+    "redistributed",
+    "event",
+    "score",
+    "subgoal",
+    "strategy",
+    "correction",
+)
 
 
 def warn_of_keys(info: Mapping[str, Any]) -> None:
@@ -80,9 +88,11 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
     """Pays each step its redistributed reward, online.
 
     On the last step the correction is added, so that the rewards of an episode sum to the original
-    return. `info` holds "original_reward", "event" (-1: none), "score" S(τ_t), "subgoal" (index of
-    the next sub-goal) and, on the last step, "correction". An LSTM (RUDDER) has no events and no
-    sub-goals: "event" is -1 and "subgoal" 0.
+    return. `info` holds "original_reward", "redistributed" (the redistributed reward of the episode
+    so far, without the correction), "event" (-1: none), "score" S(τ_t), "subgoal" (index of the
+    next sub-goal), "strategy" (the one that the episode follows best) and, on the last step,
+    "correction". An LSTM (RUDDER) has no events and no sub-goals: "event" is -1, "subgoal" and
+    "strategy" 0. `align_rudder.live.Tracker` makes curves for TensorBoard of them.
 
     Args:
         env: The environment.
@@ -161,9 +171,11 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
         info = {
             **info,
             "original_reward": reward,
+            "redistributed": stream.given,
             "event": stream.event,
             "score": stream.score,
             "subgoal": stream.subgoal_of[stream.cell],
+            "strategy": stream.strategy_of[stream.cell],
         }
         if terminated or truncated:
             info["correction"] = stream.correction

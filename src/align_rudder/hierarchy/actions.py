@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 __all__ = ["cross_entropy", "entropy", "log_prob", "sample"]
 
@@ -17,8 +18,13 @@ __all__ = ["cross_entropy", "entropy", "log_prob", "sample"]
 def sample(key: jax.Array, logits: Any, temperature: float = 1.0) -> Any:
     """Return an action drawn from logits (…, n) of each head."""
     leaves, tree = jax.tree.flatten(logits)
-    keys = [key] if len(leaves) == 1 else list(jax.random.split(key, len(leaves)))
-    drawn = [jax.random.categorical(k, x / temperature) for k, x in zip(keys, leaves, strict=True)]
+    if len(leaves) == 1:
+        return jax.tree.unflatten(tree, [jax.random.categorical(key, leaves[0] / temperature)])
+    # The noise of all heads at once: fifteen generators take fifteen times as long to compile.
+    ends = np.cumsum([x.shape[-1] for x in leaves])
+    noise = jax.random.gumbel(key, (*leaves[0].shape[:-1], int(ends[-1])))
+    parts = jnp.split(noise, ends[:-1], axis=-1)
+    drawn = [(x / temperature + g).argmax(axis=-1) for x, g in zip(leaves, parts, strict=True)]
     return jax.tree.unflatten(tree, drawn)
 
 

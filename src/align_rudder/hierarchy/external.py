@@ -7,6 +7,7 @@ Networks, PPO and the redistributed reward are those of the rest of `hierarchy`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -15,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from align_rudder._files import load_npz, save_npz
 from align_rudder.hierarchy import actions
 from align_rudder.model import AlignRudder
 
@@ -29,6 +31,8 @@ __all__ = [
     "begin_at",
     "play_out",
 ]
+
+_FORMAT, _VERSION = "align-rudder-replays", 1
 
 
 class UnreachedError(ValueError):
@@ -55,7 +59,8 @@ class Moved(NamedTuple):
     """What a step gave.
 
     Attributes:
-        reward: Redistributed reward since the last sub-goal, if one was reached; else 0.
+        reward: Redistributed reward since the last sub-goal, if one was reached; else 0. All of a
+            demonstration's together are 1, whatever the environment pays for it.
         reached: Whether a sub-goal was reached.
         ended: Whether the episode ended.
         solved: Whether the environment paid for it.
@@ -89,7 +94,11 @@ class Followed:
         self.stream = model.stream()
         self.goals = np.array([goal.event for goal in model.subgoals_])
         if not len(self.goals):
-            raise ValueError("the model has no sub-goals; lower its subgoal_threshold")
+            raise ValueError(
+                "the model has no sub-goals; lower its subgoal_threshold or subgoal_conservation"
+            )
+        whole = float(np.mean(model.returns_)) - model.baseline
+        self.scale = 1 / whole if whole > 0 else 1.0
         self.needed = np.array(
             [(self.goals[: k + 1] == event).sum() for k, event in enumerate(self.goals)]
         )
@@ -122,7 +131,8 @@ class Followed:
             raise ValueError("the episode has ended; call begin()")
         action = self.view.do(choice)
         obs, reward, terminated, truncated, info = self.env.step(action)
-        self.pending += self.stream.step(self.obs, action, float(reward), obs, info)
+        gain = self.stream.step(self.obs, action, float(reward), obs, info)
+        self.pending += self.scale * gain
         self.obs = obs
         self.done.append(choice)
         self.seen = self.view.see(obs)
@@ -156,6 +166,37 @@ class Replays:
         if env.subtask < len(self.kept) and not env.ended:
             self.kept[env.subtask].append((env.seed, list(env.done)))
             del self.kept[env.subtask][: -self.size]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save as one npz file; choices must be whole numbers, or dicts of such."""
+        seeds = [[seed for seed, _ in kept] for kept in self.kept]
+        lengths = [[len(done) for _, done in kept] for kept in self.kept]
+        choices = [choice for kept in self.kept for _, done in kept for choice in done]
+        first = choices[0] if choices else {}
+        heads = list(first) if isinstance(first, dict) else None
+        rows = choices if heads is None else [[c[head] for head in heads] for c in choices]
+        header = {"seeds": seeds, "lengths": lengths, "heads": heads}
+        save_npz(path, _FORMAT, _VERSION, header, {"choices": np.array(rows, np.int16)})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], n_subtasks: int, size: int = 50) -> Replays:
+        """Load what `save` wrote."""
+        header, arrays = load_npz(path, _FORMAT, _VERSION)
+        if len(header["seeds"]) != n_subtasks:
+            raise ValueError(
+                f"{path} has recordings of {len(header['seeds'])} sub-tasks; {n_subtasks} are "
+                "needed: it belongs to another model"
+            )
+        heads, rows = header["heads"], arrays["choices"].tolist()
+        choices = rows if heads is None else [dict(zip(heads, row, strict=True)) for row in rows]
+        replays, at = cls(n_subtasks, size), 0
+        for kept, seeds, lengths in zip(
+            replays.kept, header["seeds"], header["lengths"], strict=True
+        ):
+            for seed, length in zip(seeds, lengths, strict=True):
+                kept.append((seed, choices[at : at + length]))
+                at += length
+        return replays
 
     def begin(self, env: Followed, subtask: int, rng: np.random.Generator) -> bool:
         """Begin at a sub-task by replaying; return whether that worked."""

@@ -21,6 +21,7 @@ from align_rudder.hierarchy.external import (
     choice_of,
 )
 from align_rudder.hierarchy.improvement import PPO, Examples, Steps, improve, optimizer
+from align_rudder.hierarchy.unfinished import Unfinished
 
 __all__ = ["FineTuned", "FineTuning", "fine_tune", "fine_tune_manager", "success_rate"]
 
@@ -30,11 +31,13 @@ class FineTuning:
     """How an agent is trained in an environment outside of JAX.
 
     Attributes:
-        steps: Steps of training.
+        steps: Steps of training at most.
         burn_in: Steps in which only the value is learned.
         patience: Steps without a sub-goal after which an episode is cut off.
         evaluate_every: Steps between evaluations.
         trials: Episodes of an evaluation; the best agent is kept.
+        enough: Success rate of an evaluation with which the training ends early,
+        least_steps: but not before so many steps.
         ppo: Hyper-parameters; `n_envs` is given by the environments.
     """
 
@@ -43,7 +46,14 @@ class FineTuning:
     patience: int = 1000
     evaluate_every: int = 50_000
     trials: int = 12
+    enough: float = 1.0
+    least_steps: int = 50_000
     ppo: PPO = field(default_factory=lambda: PPO(n_envs=1, n_steps=256, minibatches=4, cloning=0.0))
+
+    def __post_init__(self) -> None:
+        for name in ("patience", "evaluate_every", "trials"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)}; at least 1 is needed")
 
 
 class FineTuned(NamedTuple):
@@ -103,6 +113,7 @@ def _train(
     rate: Callable[[Any], float],
     examples: Examples | None,
     log: Callable[[int, np.ndarray, float], None] | None,
+    unfinished: Unfinished | None,
 ) -> FineTuned:
     """Return the best agent of a training.
 
@@ -115,19 +126,26 @@ def _train(
         rate: Evaluates an agent.
         examples: Steps to clone.
         log: See `fine_tune`.
+        unfinished: See `fine_tune`.
     """
     ppo = replace(tuning.ppo, n_envs=len(envs))
+    if 0 < tuning.steps < ppo.batch:
+        raise ValueError(
+            f"steps={tuning.steps} are fewer than a batch of PPO, {ppo.n_envs} environments × "
+            f"{ppo.n_steps} steps; give more, or 0 for none"
+        )
     total = max(tuning.steps // ppo.batch, 1)
     memory = optimizer(ppo, total).init(eqx.filter(agent, eqx.is_inexact_array))
-    best, curve = agent, [(0, rate(agent))]
-    steps = due = 0
-    while steps + ppo.batch <= tuning.steps:
-        rows = []
-        for _ in range(ppo.n_steps):
-            key, here = jax.random.split(key)
-            rows.append(step(agent, ppo, here))
-        played = _stack(rows)
-        key, k_last, k_learn = jax.random.split(key, 3)
+    best, curve, steps = agent, [], 0
+    kept = None if unfinished is None else unfinished.load((agent, best, memory))
+    if kept is not None:
+        (agent, best, memory), notes = kept
+        steps, curve = notes["steps"], [(at, found) for at, found in notes["curve"]]
+    else:
+        curve.append((0, rate(agent)))
+    while steps + ppo.batch <= tuning.steps and not _enough(curve, tuning):
+        k_play, k_last, k_learn = jax.random.split(jax.random.fold_in(key, steps), 3)
+        played = _stack([step(agent, ppo, k) for k in jax.random.split(k_play, ppo.n_steps)])
         last = act(agent, envs, k_last).value
         frozen = jnp.asarray(steps < tuning.burn_in)
         steps += ppo.batch
@@ -136,13 +154,19 @@ def _train(
         )
         if log is not None:
             log(steps, np.asarray(losses), float(played.reward.mean()))
-        if steps - due >= tuning.evaluate_every or steps + ppo.batch > tuning.steps:
-            due = steps
+        if steps - curve[-1][0] >= tuning.evaluate_every or steps + ppo.batch > tuning.steps:
             found = rate(agent)
             if found >= max(r for _, r in curve):
                 best = agent
             curve.append((steps, found))
+        if unfinished is not None:
+            unfinished.offer((agent, best, memory), {"steps": steps, "curve": curve})
     return FineTuned(best, curve)
+
+
+def _enough(curve: Sequence[tuple[int, float]], tuning: FineTuning) -> bool:
+    steps, rate = curve[-1]
+    return rate >= tuning.enough and steps >= tuning.least_steps
 
 
 def fine_tune(
@@ -154,6 +178,7 @@ def fine_tune(
     seed: int = 0,
     examples: Examples | None = None,
     log: Callable[[int, np.ndarray, float], None] | None = None,
+    unfinished: Unfinished | None = None,
 ) -> FineTuned:
     """Train the sub-agent of a sub-task, begun at states that recordings or earlier agents reach.
 
@@ -166,6 +191,7 @@ def fine_tune(
         seed: Seed.
         examples: Steps of demonstrations, if PPO should go on cloning them.
         log: Called after each batch with the steps so far, the losses and the mean reward.
+        unfinished: Where the training is kept while it lasts; it goes on with what is there.
     """
     rng = np.random.default_rng(seed)
 
@@ -203,7 +229,7 @@ def fine_tune(
     for env in envs:
         begin(env)
     key = jax.random.key(seed)
-    return _train(agents[subtask], envs, tuning, key, step, rate, examples, log)
+    return _train(agents[subtask], envs, tuning, key, step, rate, examples, log, unfinished)
 
 
 def fine_tune_manager(
@@ -213,6 +239,7 @@ def fine_tune_manager(
     tuning: FineTuning,
     seed: int = 0,
     log: Callable[[int, np.ndarray, float], None] | None = None,
+    unfinished: Unfinished | None = None,
 ) -> FineTuned:
     """Train the main agent on whole episodes; the curve holds the mean share of sub-goals reached.
 
@@ -223,6 +250,7 @@ def fine_tune_manager(
         tuning: How to train.
         seed: Seed.
         log: Called after each batch with the steps so far, the losses and the mean reward.
+        unfinished: Where the training is kept while it lasts; it goes on with what is there.
     """
     rng = np.random.default_rng(seed)
 
@@ -265,4 +293,5 @@ def fine_tune_manager(
 
     for env in envs:
         begin(env)
-    return _train(manager, envs, tuning, jax.random.key(seed), step, rate, None, log)
+    key = jax.random.key(seed)
+    return _train(manager, envs, tuning, key, step, rate, None, log, unfinished)

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from minari import EpisodeData, MinariDataset
     from minari.data_collector import EpisodeBuffer
 
-__all__ = ["load_minari", "write_minari"]
+__all__ = ["import_minari", "load_minari", "new_dataset", "write_minari"]
 
 _INFO_KEY = "align_rudder"
 # What Minari's storage says of itself; all other metadata of a dataset is carried over.
@@ -89,21 +89,12 @@ def write_minari(
     indices = _choose(source, None)
     from minari import MinariDataset, __version__
     from minari.dataset.minari_storage import MinariStorage
-    from minari.namespace import create_namespace, list_local_namespaces
-    from minari.storage import get_dataset_path
 
     if correction not in ("last", "info"):
         raise ValueError(f'correction={correction!r} is not known; use "last" or "info"')
-    namespace, target = _namespace(new_id), get_dataset_path(new_id)
-    taken = f"there is already a dataset {new_id!r} ({target}); choose another id or version"
-    if target.exists():
-        raise ValueError(taken)
-    # Minari lists no hidden folders, so nothing shows before the rename.
-    with tempfile.TemporaryDirectory(dir=get_dataset_path(), prefix=".align-rudder-") as scratch:
-        folder = Path(scratch, "dataset")
-        folder.mkdir()
+    with new_dataset(new_id) as written:
         storage = MinariStorage.new(
-            folder / "data",
+            written.folder / "data",
             source.observation_space,
             source.action_space,
             data_format=source.storage.FORMAT,
@@ -114,13 +105,41 @@ def write_minari(
         each: list[dict[str, Any]] = []
         storage.update_episodes(_redistributed(source, indices, model, correction, each))
         storage.update_episode_metadata(each)
+    return MinariDataset(written.target / "data")
+
+
+class NewDataset(NamedTuple):
+    """Where a dataset is written, and where it will be."""
+
+    folder: Path
+    target: Path
+
+
+@contextmanager
+def new_dataset(new_id: str) -> Iterator[NewDataset]:
+    """Write a local dataset whole or not at all: at the end it appears under its id.
+
+    Args:
+        new_id: Id of the dataset, `(namespace/)name-v0`; there must be none of that id.
+    """
+    from minari.namespace import create_namespace, list_local_namespaces
+    from minari.storage import get_dataset_path
+
+    namespace, target = _namespace(new_id), get_dataset_path(new_id)
+    taken = f"there is already a dataset {new_id!r} ({target}); choose another id or version"
+    if target.exists():
+        raise ValueError(taken)
+    # Minari lists no hidden folders, so nothing shows before the rename.
+    with tempfile.TemporaryDirectory(dir=get_dataset_path(), prefix=".align-rudder-") as scratch:
+        folder = Path(scratch, "dataset")
+        folder.mkdir()
+        yield NewDataset(folder, target)
         if namespace is not None and namespace not in list_local_namespaces():
             create_namespace(namespace)
         try:
             os.rename(folder, target)
         except OSError as error:
             raise (ValueError(taken) if target.exists() else error) from error
-    return MinariDataset(target / "data")
 
 
 @contextmanager
@@ -137,14 +156,22 @@ def _reading(what: str) -> Iterator[None]:
         ) from error
 
 
-def _open(dataset: str | os.PathLike[str] | MinariDataset) -> MinariDataset:
+def import_minari() -> Any:
+    """Return Minari, or say how to install it."""
     try:
-        from minari import MinariDataset
-        from minari.storage import get_dataset_path
+        import minari
     except ImportError as error:
         raise ImportError(
             'Minari datasets need minari; install it with pip install "align-rudder[minari]"'
         ) from error
+    return minari
+
+
+def _open(dataset: str | os.PathLike[str] | MinariDataset) -> MinariDataset:
+    import_minari()
+    from minari import MinariDataset
+    from minari.storage import get_dataset_path
+
     if isinstance(dataset, MinariDataset):
         return dataset
     if not isinstance(dataset, (str, os.PathLike)):
@@ -178,7 +205,7 @@ def _namespace(new_id: str) -> str | None:
         return parse_dataset_id(new_id)[0]
     except (TypeError, ValueError) as error:  # TypeError where there is no version
         raise ValueError(
-            f"new_id={new_id!r} is not a Minari id; it has the form (namespace/)name-v0, of "
+            f"{new_id!r} is not a Minari id; it has the form (namespace/)name-v0, of "
             "letters, digits, - and _, with a version"
         ) from error
 

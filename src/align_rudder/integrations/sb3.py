@@ -1,8 +1,8 @@
-"""Stable-Baselines3: replay buffers that hold the redistributed reward.
+"""Stable-Baselines3: replay buffers that hold the redistributed reward, and a live display.
 
-On-policy learners need nothing from here: give the wrapper to
+On-policy learners need no buffer from here: give the wrapper to
 `make_vec_env(…, wrapper_class=align_rudder.RedistributeReward, wrapper_kwargs={"model": …})`; the
-`Monitor` that it puts inside logs the true return.
+`Monitor` that it puts inside logs the true return, `LiveCallback` the sub-goals reached.
 """
 
 from __future__ import annotations
@@ -14,17 +14,59 @@ from typing import Any
 import numpy as np
 
 from align_rudder.episodes import Episode, tree_index
+from align_rudder.live import Tracker
 from align_rudder.streaming import RewardModel
 from align_rudder.wrappers import copied, resolve_model
 
 try:
     from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
+    from stable_baselines3.common.callbacks import BaseCallback
 except ImportError as error:
     raise ImportError(
         'this needs Stable-Baselines3; install it with pip install "align-rudder[sb3]"'
     ) from error
 
-__all__ = ["RedistributedDictReplayBuffer", "RedistributedReplayBuffer", "fill_replay_buffer"]
+__all__ = [
+    "LiveCallback",
+    "RedistributedDictReplayBuffer",
+    "RedistributedReplayBuffer",
+    "fill_replay_buffer",
+]
+
+
+class LiveCallback(BaseCallback):
+    """Logs redistributed reward, κ and the sub-goals reached while a learner trains.
+
+    The numbers of `align_rudder.live.Tracker` go to the learner's own logger: to the table that it
+    prints, and to TensorBoard with `PPO(…, tensorboard_log="runs")`. The environment must be
+    wrapped with `align_rudder.RedistributeReward`:
+    `PPO("MlpPolicy", venv, tensorboard_log="runs").learn(100_000, callback=LiveCallback(model))`.
+
+    Args:
+        model: The model that the environment redistributes with, or its path.
+        window: Over how many of the last episodes to average.
+
+    Attributes:
+        tracker: The tracker; `tracker.numbers()` are the numbers.
+    """
+
+    def __init__(
+        self, model: RewardModel | str | os.PathLike[str] | None = None, window: int = 100
+    ) -> None:
+        super().__init__()
+        self.tracker = Tracker(model, window)
+
+    def _on_training_start(self) -> None:
+        if self.model.num_timesteps == 0:  # otherwise the running episodes go on
+            self.tracker.restart()
+
+    def _on_step(self) -> bool:
+        before = self.tracker.episodes
+        self.tracker.add(self.locals["infos"])
+        if self.tracker.episodes > before:  # off-policy learners write their log just after this
+            for name, value in self.tracker.numbers().items():
+                self.logger.record(name, value)
+        return True
 
 
 class _Redistributing:

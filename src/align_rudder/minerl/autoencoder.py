@@ -34,6 +34,7 @@ except ImportError as error:
     ) from error
 
 from align_rudder.hierarchy.checkpoints import digest
+from align_rudder.minerl.initial import new_network
 
 __all__ = ["AutoEncoder", "train_autoencoder"]
 
@@ -239,20 +240,7 @@ def _new(size: int, latent: int, seed: int) -> Network:
         )
     if latent < 1:
         raise ValueError(f"latent={latent}; at least one feature is needed")
-    shapes = eqx.filter_eval_shape(Network, size, latent, jax.random.key(0))
-    # Equinox's own initial weights, drawn by NumPy: compiling JAX's generators takes 10 s.
-    rng = np.random.default_rng(seed)
-
-    def draw(layer: Any) -> Any:
-        bound = 1 / math.sqrt(math.prod(layer.weight.shape[1:]))
-        parts = [
-            jnp.asarray(rng.uniform(-bound, bound, part.shape), jnp.float32)
-            for part in (layer.weight, layer.bias)
-        ]
-        return eqx.tree_at(lambda x: (x.weight, x.bias), layer, tuple(parts))
-
-    kinds = (eqx.nn.Conv2d, eqx.nn.Linear)
-    return jax.tree.map(draw, shapes, is_leaf=lambda x: isinstance(x, kinds))
+    return new_network(lambda key: Network(size, latent, key), np.random.default_rng(seed))
 
 
 def _check_frames(frames: np.ndarray, size: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -78,25 +79,47 @@ class ArrayCache:
             raise ValueError(
                 f"name={name!r} cannot be in the name of a file; use letters, digits, ., +, - and _"
             )
-        folder = self.folder / trajectory.task / trajectory.name
-        path = folder / f"{name}@{_fingerprint(trajectory)}.npy"
+        path = (
+            self.folder
+            / trajectory.task
+            / trajectory.name
+            / f"{name}@{_fingerprint(trajectory)}.npy"
+        )
         wanted = (len(trajectory) + 1, *shape)
         if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            # The lock dies with its process, so whatever lies here unfinished is nobody's.
-            with open(folder / f".{name}.lock", "w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                if not path.exists():
-                    for old in (*folder.glob(f"{name}@*.npy"), *folder.glob(f".{name}@*.tmp")):
-                        old.unlink()
-                    write_whole(path, _writer(make, trajectory, wanted, np.dtype(dtype), name))
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+            try:
+                _make(path, name, _writer(make, trajectory, wanted, np.dtype(dtype), name))
+            except OSError as error:
+                size = math.prod(wanted) * np.dtype(dtype).itemsize / 1e6
+                raise ValueError(
+                    f"cannot keep {name} of {trajectory.name} ({size:.0f} MB) in the cache "
+                    f"{self.folder}: {error.strerror or error}; give a folder that can be written "
+                    "to and has room"
+                ) from error
+        try:
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except ValueError as error:
+            raise ValueError(
+                f"{path} is damaged ({error}); delete it, and it is computed again"
+            ) from error
         if array.shape != wanted or array.dtype != np.dtype(dtype):
             raise ValueError(
                 f"{path} holds {array.dtype} {array.shape}, asked for is {np.dtype(dtype)} "
                 f"{wanted}; use another name for another array, or delete the file"
             )
         return array
+
+
+def _make(path: Path, name: str, write: Callable[[IO[bytes]], None]) -> None:
+    """Write an array, once even if several processes ask for it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The lock dies with its process, so whatever lies here unfinished is nobody's.
+    with open(path.parent / f".{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            for old in (*path.parent.glob(f"{name}@*.npy"), *path.parent.glob(f".{name}@*.tmp")):
+                old.unlink()
+            write_whole(path, write)
 
 
 def _fingerprint(trajectory: Trajectory) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -13,6 +14,7 @@ import numpy as np
 import optax
 
 from align_rudder.hierarchy import actions
+from align_rudder.hierarchy.unfinished import Unfinished
 from align_rudder.minerl.networks import SubAgent
 from align_rudder.minerl.samples import Samples
 
@@ -25,7 +27,7 @@ class Cloning:
 
     Attributes:
         epochs: Passes over the samples.
-        batch: Samples of an update.
+        batch: Samples of an update; the last one of a pass is filled with others.
         learning_rate: Learning rate of SGD.
         momentum: Its momentum.
         evaluate_every: Epochs between evaluations; the best agent is kept.
@@ -38,6 +40,17 @@ class Cloning:
     momentum: float = 0.9
     evaluate_every: int = 10
     held_out: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "evaluate_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)}; at least 1 is needed")
+        if not (self.learning_rate > 0 and 0 <= self.momentum < 1 and 0 <= self.held_out < 1):
+            raise ValueError(
+                f"learning_rate={self.learning_rate}, momentum={self.momentum}, "
+                f"held_out={self.held_out}; needed are a rate above 0, and momentum and share in "
+                "[0, 1)"
+            )
 
 
 class Cloned(NamedTuple):
@@ -63,17 +76,28 @@ def _update(agent: SubAgent, memory: Any, change: Any, seen: Any, targets: Any) 
 
 
 @eqx.filter_jit
-def _loss(agent: SubAgent, seen: Any, targets: Any) -> jax.Array:
-    return actions.cross_entropy(agent.clone(seen, learning=False)[0], targets).sum()
+def _losses(agent: SubAgent, seen: Any, targets: Any) -> jax.Array:
+    return actions.cross_entropy(agent.clone(seen, learning=False)[0], targets)
+
+
+@cache
+def _sgd(learning_rate: float, momentum: float) -> optax.GradientTransformation:
+    """Return SGD, the same object for the same numbers, so that `_update` is compiled once."""
+    return optax.sgd(learning_rate, momentum)
+
+
+def _batches(indices: np.ndarray, size: int) -> np.ndarray:
+    """Return the indices as rows of one size, which is compiled once; the last is filled up."""
+    return np.resize(indices, (-(-len(indices) // size), size))
 
 
 def held_out_loss(agent: SubAgent, samples: Samples, indices: np.ndarray, batch: int) -> float:
     """Return the mean loss of an agent on some samples."""
-    total = 0.0
-    for at in range(0, len(indices), batch):
-        seen, targets = samples.batch(indices[at : at + batch])
-        total += float(_loss(agent, jnp.asarray(seen), jax.tree.map(jnp.asarray, targets)))
-    return total / len(indices)
+    losses = []
+    for part in _batches(indices, batch):
+        seen, targets = samples.batch(part)
+        losses.append(_losses(agent, jnp.asarray(seen), jax.tree.map(jnp.asarray, targets)))
+    return float(np.concatenate(losses)[: len(indices)].mean())
 
 
 def clone_sub_agent(
@@ -83,6 +107,7 @@ def clone_sub_agent(
     seed: int = 0,
     judge: Callable[[SubAgent], float] | None = None,
     progress: Callable[[int, float], None] | None = None,
+    unfinished: Unfinished | None = None,
 ) -> Cloned:
     """Return the agent with its policy fitted to the samples.
 
@@ -94,23 +119,26 @@ def clone_sub_agent(
         judge: Score of an agent, the higher the better, such as its successes in 12 trials in the
             environment; if there is none, the loss on held-out samples decides.
         progress: Called after each epoch with its number and mean loss.
+        unfinished: Where the training is kept while it lasts; it goes on with what is there. The
+            result is the same, as far as the judge is.
     """
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(samples))
+    order = np.random.default_rng(seed).permutation(len(samples))
     held = int(len(samples) * cloning.held_out) if judge is None else 0
     kept_out, training = order[:held], order[held:]
     if judge is None and not held:
         kept_out = training  # too few to hold any out
-    change = optax.sgd(cloning.learning_rate, cloning.momentum)
+    change = _sgd(cloning.learning_rate, cloning.momentum)
     memory = change.init(eqx.filter(agent, eqx.is_inexact_array))
-    best, best_score, curve = agent, -np.inf, []
-    for epoch in range(1, cloning.epochs + 1):
-        rng.shuffle(training)
-        # Batches of one size are compiled once; the rest comes with the next epoch.
-        size = min(cloning.batch, len(training))
+    best, curve, done = agent, [], 0
+    kept = None if unfinished is None else unfinished.load((agent, best, memory))
+    if kept is not None:
+        (agent, best, memory), notes = kept
+        done, curve = notes["epoch"], [(at, loss, score) for at, loss, score in notes["curve"]]
+    for epoch in range(done + 1, cloning.epochs + 1):
         losses = []
-        for at in range(0, len(training) - size + 1, size):
-            seen, targets = samples.batch(training[at : at + size])
+        shuffled = np.random.default_rng([seed, epoch]).permutation(training)
+        for part in _batches(shuffled, cloning.batch):
+            seen, targets = samples.batch(part)
             agent, memory, loss = _update(
                 agent, memory, change, jnp.asarray(seen), jax.tree.map(jnp.asarray, targets)
             )
@@ -128,7 +156,9 @@ def clone_sub_agent(
                 score = judge(agent)
             else:
                 score = -held_out_loss(agent, samples, kept_out, cloning.batch)
+            if all(score >= before for _, _, before in curve):
+                best = agent
             curve.append((epoch, mean, score))
-            if score > best_score:
-                best, best_score = agent, score
+        if unfinished is not None:
+            unfinished.offer((agent, best, memory), {"epoch": epoch, "curve": curve})
     return Cloned(best, curve)

@@ -1,8 +1,9 @@
-"""Videos whose colours tell the number of each frame, modulo 512, after the codec as well."""
+"""Writing videos; those whose colours tell the number of each frame, modulo 512, among them."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from align_rudder.minerl.frames import import_av
 from align_rudder.minerl.spaces import FRAME_RATE, FRAME_SIZE
 
-__all__ = ["cut_video", "frame_colour", "frame_number", "write_video"]
+__all__ = ["cut_video", "film", "frame_colour", "frame_number", "write_video"]
 
 _CODES = 512  # three digits of base 8, one for each colour channel
 
@@ -55,6 +56,31 @@ def write_video(
         key_frame_every: Frames from one key frame to the next.
         index_first: Whether the index stands at the beginning of the file ("faststart").
     """
+
+    def pictures() -> Iterator[np.ndarray]:
+        picture = np.empty((FRAME_SIZE, FRAME_SIZE, 3), np.uint8)
+        for number in range(n_frames):
+            picture[:] = frame_colour(number)
+            yield picture
+
+    film(
+        path,
+        pictures(),
+        b_frames=b_frames,
+        key_frame_every=key_frame_every,
+        index_first=index_first,
+    )
+
+
+def film(
+    path: str | os.PathLike[str],
+    pictures: Iterable[np.ndarray],
+    *,
+    b_frames: int = 0,
+    key_frame_every: int = 250,
+    index_first: bool = False,
+) -> None:
+    """Write pictures (64, 64, 3), uint8, as a video; see `write_video` for the arguments."""
     av = import_av()
     from av.video.reformatter import VideoReformatter
 
@@ -71,9 +97,7 @@ def write_video(
             "b-adapt": "0",
             "g": str(key_frame_every),
         }
-        picture = np.empty((FRAME_SIZE, FRAME_SIZE, 3), np.uint8)
-        for number in range(n_frames):
-            picture[:] = frame_colour(number)
+        for number, picture in enumerate(pictures):
             frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
             frame = convert.reformat(frame, format="yuv420p", threads=1)
             frame.pts = number

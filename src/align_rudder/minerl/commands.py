@@ -1,4 +1,4 @@
-"""`align-rudder minerl check | events`; see `learning_commands.py` for `train | evaluate`."""
+"""`align-rudder minerl demos | check | events`; `train | evaluate`: `learning_commands.py`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,46 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from align_rudder._files import check_outputs, write_json, write_whole
-from align_rudder.minerl.learning_commands import Evaluate, Train
+from align_rudder.minerl.learning_commands import Evaluate, Train, options_of
 
 if TYPE_CHECKING:
     from align_rudder.minerl.dataset import Pool
     from align_rudder.minerl.pipeline import Features
 
 __all__ = ["MineRL"]
+
+
+@dataclass
+class Demos:
+    """Record a dataset in the package's small world, to try everything without the real one."""
+
+    data_root: tyro.conf.Positional[str]
+    """Folder for the dataset; it is made."""
+    n: int = 20
+    """Number of trajectories; each finds the diamond."""
+    version: Literal[3, 4] = 3
+    """Version of the format."""
+    noise: float = 0.05
+    """How often, at a step, something is begun that leads nowhere."""
+    world: tuple[str, ...] = ()
+    """Options of the small world as NAME=VALUE, such as hits=4."""
+    seed: int = 0
+    """Seed of the first world."""
+
+    def run(self) -> None:
+        """Play and film."""
+        from align_rudder.minerl.recording import record_dataset
+
+        folders = record_dataset(
+            self.data_root,
+            self.n,
+            self.version,
+            self.seed,
+            noise=self.noise,
+            world=options_of(self.world),
+            progress=sys.stderr.isatty(),
+        )
+        print(f"{len(folders)} trajectories are in {self.data_root}")
 
 
 @dataclass
@@ -175,7 +208,8 @@ class MineRL:
     """ObtainDiamond on the real MineRL data: events, sub-goals, sub-agents, main agent."""
 
     command: Annotated[
-        Annotated[Check, tyro.conf.subcommand("check")]
+        Annotated[Demos, tyro.conf.subcommand("demos")]
+        | Annotated[Check, tyro.conf.subcommand("check")]
         | Annotated[Events, tyro.conf.subcommand("events")]
         | Annotated[Train, tyro.conf.subcommand("train")]
         | Annotated[Evaluate, tyro.conf.subcommand("evaluate")],

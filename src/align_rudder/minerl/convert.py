@@ -12,16 +12,14 @@ heads that its actions lack are filled with what does nothing; `action_mask` tel
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import gymnasium as gym
 import numpy as np
 
 from align_rudder.episodes import Episode, tree_index
+from align_rudder.integrations.minari import import_minari, new_dataset
 from align_rudder.minerl.spaces import (
     DIAMOND_REWARD,
     ENUMS,
@@ -145,52 +143,25 @@ def to_minari(
         rewards: As in `episode_of`.
         description: What the dataset says of itself.
     """
-    try:
-        from minari import MinariDataset, __version__
-        from minari.dataset.minari_dataset import parse_dataset_id
-        from minari.dataset.minari_storage import MinariStorage
-        from minari.namespace import create_namespace, list_local_namespaces
-        from minari.storage import get_dataset_path
-    except ImportError as error:
-        raise ImportError(
-            'Minari datasets need minari; install it with pip install "align-rudder[minari]"'
-        ) from error
-    try:
-        namespace = parse_dataset_id(dataset_id)[0]
-    except (TypeError, ValueError) as error:  # TypeError where there is no version
-        raise ValueError(
-            f"dataset_id={dataset_id!r} is not a Minari id; it has the form (namespace/)name-v0"
-        ) from error
-    target = get_dataset_path(dataset_id)
-    taken = f"there is already a dataset {dataset_id!r} ({target}); choose another id or version"
-    if target.exists():
-        raise ValueError(taken)
-    # Minari lists no hidden folders, so nothing shows before the rename.
-    with tempfile.TemporaryDirectory(dir=get_dataset_path(), prefix=".align-rudder-") as scratch:
-        folder = Path(scratch, "dataset")
-        folder.mkdir()
+    minari = import_minari()
+    from minari.dataset.minari_storage import MinariStorage
+
+    with new_dataset(dataset_id) as written:
         storage = MinariStorage.new(
-            folder / "data",
+            written.folder / "data",
             episode_space(frame_size),
             action_space(),
             data_format="hdf5",
             jpeg_encoding=False,
         )
-        storage.update_metadata(
-            {"dataset_id": dataset_id, "minari_version": __version__, "description": description}
-        )
+        kept = {"dataset_id": dataset_id, "minari_version": minari.__version__}
+        storage.update_metadata(kept | {"description": description})
         about: list[dict[str, Any]] = []
         storage.update_episodes(_buffers(trajectories, frame_size, rewards, about))
         if not about:
             raise ValueError("there are no trajectories to write; at least one is needed")
         storage.update_episode_metadata(about)
-        if namespace is not None and namespace not in list_local_namespaces():
-            create_namespace(namespace)
-        try:
-            os.rename(folder, target)
-        except OSError as error:
-            raise (ValueError(taken) if target.exists() else error) from error
-    return MinariDataset(target / "data")
+    return minari.MinariDataset(written.target / "data")
 
 
 def _buffers(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,29 +28,50 @@ class Environment:
     """Interpreter that has minerl; the variable ALIGN_RUDDER_MINERL_PYTHON, or this one."""
     module: str | None = None
     """Instead of Minecraft: "scripted" for the package's small world, or "file.py:function"."""
-    stage: str | None = None
-    """Of the small world: what the player begins with, such as "start" or "iron"."""
+    world: tuple[str, ...] = ()
+    """Options of the small world as NAME=VALUE, such as stage=iron hits=4."""
 
-    def open(self, model: AlignRudder, autoencoder: str | None, skip: int) -> Followed:
+    def open(self, model: AlignRudder, autoencoder: str | None, skip: int, frames: int) -> Followed:
         """Return an environment that is followed along the model."""
         from align_rudder.hierarchy.external import Followed
         from align_rudder.minerl.environment import MineRLEnv
         from align_rudder.minerl.view import PictureView, WithFeatures
 
-        options: dict[str, Any] = {} if self.stage is None else {"stage": self.stage}
         env: Any = MineRLEnv(
-            python=self.python, module=self.module, module_options=options, frame_skip=skip
+            python=self.python,
+            module=self.module,
+            module_options=options_of(self.world),
+            frame_skip=skip,
         )
         if autoencoder is not None:
             env = WithFeatures(env, autoencoder)
-        return Followed(env, model, PictureView())
+        return Followed(env, model, PictureView(frames))
+
+
+def options_of(given: Sequence[str]) -> dict[str, Any]:
+    """Return options of the small world from NAME=VALUE; values are JSON, or else words.
+
+    Example:
+        >>> options_of(["stage=iron", "hits=4"])
+        {'stage': 'iron', 'hits': 4}
+    """
+    options = {}
+    for part in given:
+        name, equals, value = part.partition("=")
+        if not (name and equals):
+            raise ValueError(f"{part!r} is no option of the small world; write NAME=VALUE")
+        try:
+            options[name] = json.loads(value)
+        except ValueError:
+            options[name] = value
+    return options
 
 
 @dataclass
 class Train:
     """Clone sub-agents from the segments of the demonstrations; fine-tune them in Minecraft.
 
-    Every finished agent is kept; the same command goes on with the first that is missing.
+    Ctrl-C saves what is under way; the same command goes on from there.
     """
 
     data_root: tyro.conf.Positional[str]
@@ -66,18 +90,30 @@ class Train:
     """Folder for prepared pictures: 7 kB for each frame of the segments' trajectories."""
     skip: int = 4
     """Frames for which an action is held."""
+    frames: int = 32
+    """Frames that the networks see; fewer are quicker."""
     epochs: int = 300
-    """Epochs of cloning."""
+    """Epochs of cloning; every tenth agent is judged, the best kept."""
     batch: int = 256
     """Samples of an update of cloning."""
     steps: int = 500_000
-    """Steps of PPO for each sub-agent and for the main agent."""
+    """Steps of PPO for each sub-agent at most."""
+    least_steps: int = 50_000
+    """Steps after which a sub-agent that succeeds often enough is done."""
+    enough: float = 1.0
+    """Share of the trials that is often enough."""
+    manager_steps: int | None = None
+    """Steps of PPO for the main agent at most; as many as for a sub-agent if left out."""
     burn_in: int = 50_000
     """Steps at first in which only the value is learned."""
+    rollout: int = 256
+    """Steps in each environment between two updates of PPO."""
     patience: int = 1000
     """Steps without a sub-goal after which an episode is cut off."""
     trials: int = 12
     """Episodes of an evaluation."""
+    evaluations: int = 10
+    """Evaluations in the course of PPO; the best agent is kept."""
     seed: int = 0
     """Seed."""
     workers: int | None = None
@@ -93,34 +129,45 @@ class Train:
         from align_rudder.minerl.training import MineRLTraining, train
         from align_rudder.model import AlignRudder
 
+        tuning = FineTuning(
+            steps=self.steps,
+            burn_in=self.burn_in,
+            patience=self.patience,
+            evaluate_every=self._every(self.steps),
+            trials=self.trials,
+            enough=self.enough,
+            least_steps=self.least_steps,
+            ppo=replace(FineTuning().ppo, n_steps=self.rollout),
+        )
+        last = self.steps if self.manager_steps is None else self.manager_steps
+        managing = replace(tuning, steps=last, evaluate_every=self._every(last))
+        cloning = replace(Cloning(), epochs=self.epochs, batch=self.batch)
+        training = MineRLTraining(self.seed, self.skip, self.frames, cloning, tuning, managing)
         model = AlignRudder.load(self.model)
         shown = sys.stderr.isatty()
-        pool = load_pool(self.data_root, workers=self.workers, progress=shown)
-        print(pool.report())
-        features, cache = None, ArrayCache(self.cache)
-        if self.autoencoder is not None:
-            from align_rudder.minerl.autoencoder import AutoEncoder
+        with ExitStack() as stack:
+            envs = []
+            for _ in range(self.environments):  # first, as they may not be there
+                env = self.environment.open(model, self.autoencoder, self.skip, self.frames)
+                stack.callback(env.env.close)
+                envs.append(env)
+            pool = load_pool(self.data_root, workers=self.workers, progress=shown)
+            print(pool.report())
+            features, cache = None, ArrayCache(self.cache)
+            if self.autoencoder is not None:
+                from align_rudder.minerl.autoencoder import AutoEncoder
 
-            encoder = AutoEncoder.load(self.autoencoder)
-            features = lambda trajectory: encoder.features(trajectory, cache)  # noqa: E731
-        found = segments(pool, model, features, workers=self.workers, progress=shown)
-        tuning = FineTuning(
-            self.steps, self.burn_in, self.patience, max(self.steps // 10, 1), self.trials
-        )
-        cloning = replace(Cloning(), epochs=self.epochs, batch=self.batch)
-        training = MineRLTraining(self.seed, self.skip, cloning, tuning, tuning)
-        parts = [[(s.trajectory, s.start, s.stop) for s in task.segments] for task in found]
-        goals = [str(task.goal.symbol) for task in found]
-        envs = [
-            self.environment.open(model, self.autoencoder, self.skip)
-            for _ in range(self.environments)
-        ]
-        try:
+                encoder = AutoEncoder.load(self.autoencoder)
+                features = lambda trajectory: encoder.features(trajectory, cache)  # noqa: E731
+            found = segments(pool, model, features, workers=self.workers, progress=shown)
+            parts = [[(s.trajectory, s.start, s.stop) for s in task.segments] for task in found]
+            goals = [str(task.goal.symbol) for task in found]
             train(parts, goals, self.out, cache, training, envs, shown)
-        finally:
-            for env in envs:
-                env.env.close()
         print(f"trained; agents and logs are in {self.out}")
+
+    def _every(self, steps: int) -> int:
+        """Return the steps between two evaluations."""
+        return max(steps // max(self.evaluations, 1), 1)
 
 
 @dataclass
@@ -139,8 +186,6 @@ class Evaluate:
     """Auto-encoder that the model was fitted with, if it was."""
     episodes: int = 100
     """Episodes."""
-    skip: int = 4
-    """Frames for which an action is held."""
     max_steps: int = 4500
     """Steps of an episode; 18,000 frames of four."""
     seed: int = 1
@@ -156,14 +201,15 @@ class Evaluate:
         check_outputs(self.json)
         if self.episodes < 1:
             raise ValueError(f"--episodes is {self.episodes}; at least 1 is needed")
-        players, goals = load_players(self.folder, self.stage)
-        model = AlignRudder.load(self.model)
+        players, configuration = load_players(self.folder, self.stage)
+        goals, model = configuration["goals"], AlignRudder.load(self.model)
         if goals != [str(goal.symbol) for goal in model.subgoals_]:
             raise ValueError(
                 f"{self.folder} was trained for {len(goals)} sub-goals that are not those of "
                 f"{self.model}, which has {len(model.subgoals_)}; give the one it had"
             )
-        env = self.environment.open(model, self.autoencoder, self.skip)
+        seen = configuration["skip"], configuration["frames"]
+        env = self.environment.open(model, self.autoencoder, *seen)
         try:
             shown = sys.stderr.isatty()
             found = evaluate(players, env, self.episodes, self.seed, self.max_steps, shown)

@@ -11,8 +11,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from align_rudder.minerl.camera import BINS
+from align_rudder.minerl.initial import new_network
 from align_rudder.minerl.spaces import BUTTONS, ENUMS
 
 __all__ = [
@@ -53,6 +55,10 @@ class Norm(eqx.Module):
     def __init__(self, n: int) -> None:
         self.scale, self.offset = jnp.ones(n), jnp.zeros(n)
         self.mean, self.variance = jnp.zeros(n), jnp.ones(n)
+
+    def new(self) -> Norm:
+        """Return a new one of the same size."""
+        return Norm(self.scale.size)
 
     def __call__(self, x: jax.Array, learning: bool) -> tuple[jax.Array, Norm]:
         """Return x (N, C, H, W) normalised, and the layer with new running means."""
@@ -167,10 +173,10 @@ class Manager(eqx.Module):
 
 def new_manager(key: jax.Array, n_subtasks: int, prior: float = 8.0) -> Manager:
     """Return a main agent that runs the sub-agents in the order of the alignment."""
-    k_own, k_who = jax.random.split(key)
-    who = eqx.nn.Linear(_UNITS, n_subtasks + 1, key=k_who)
+    own = new_sub_agent(key)
+    who = new_network(lambda key: eqx.nn.Linear(_UNITS, n_subtasks + 1, key=key), _rng(key))
     who = eqx.tree_at(lambda w: (w.weight, w.bias), who, replace_fn=jnp.zeros_like)
-    return Manager(new_sub_agent(k_own), who, prior)
+    return Manager(own, who, prior)
 
 
 def split_heads(out: jax.Array) -> dict[str, jax.Array]:
@@ -189,14 +195,22 @@ def split_heads(out: jax.Array) -> dict[str, jax.Array]:
 
 def new_sub_agent(key: jax.Array) -> SubAgent:
     """Return an untrained sub-agent."""
-    keys = jax.random.split(key, 4)
     units = sum(1 if size == 2 else size for size in HEAD_SIZES.values())
-    return SubAgent(
-        Encoder(keys[0]),
-        eqx.nn.Linear(_UNITS, units, key=keys[1]),
-        Encoder(keys[2]),
-        eqx.nn.Linear(_UNITS, 1, key=keys[3]),
-    )
+
+    def make(key: jax.Array) -> SubAgent:
+        keys = jax.random.split(key, 4)
+        return SubAgent(
+            Encoder(keys[0]),
+            eqx.nn.Linear(_UNITS, units, key=keys[1]),
+            Encoder(keys[2]),
+            eqx.nn.Linear(_UNITS, 1, key=keys[3]),
+        )
+
+    return new_network(make, _rng(key))
+
+
+def _rng(key: jax.Array) -> np.random.Generator:
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)))
 
 
 def count_parameters(agent: SubAgent) -> dict[str, int]:

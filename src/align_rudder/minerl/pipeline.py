@@ -213,7 +213,8 @@ def segments(
         features: Gives the features of pictures, if the model was fitted with them.
         extras: Whether a step that is the event of a sub-goal but not aligned to it (a seventh
             log, most logs of Treechop) ends a segment too: of the last such sub-task that was
-            reached, or else the first. Without, segments are those of `AlignRudder.subtasks`.
+            reached, or else the first. Its steps stay in the segment of the next sub-goal as well,
+            which may need it. Without, segments are those of `AlignRudder.subtasks`.
         workers: Number of threads; all cores if None. The result does not depend on it.
         progress: Whether to show a progress bar.
     """
@@ -226,7 +227,8 @@ def segments(
     if (encoder.features is None) != (features is None):
         was, give = ("without", "leave out") if encoder.features is None else ("with", "give")
         raise ValueError(
-            f"the model was fitted {was} features of pictures; {give} features=… here as well"
+            f"the model was fitted {was} features of pictures; {give} features=… (--autoencoder) "
+            "here as well"
         )
     goals = model.subgoals_
     if not goals:
@@ -263,16 +265,17 @@ def _cut(
     latest: dict[int, int] = {}
     for k, goal in reversed(list(enumerate(goals))):
         latest[goal.event] = k
-    out, start = [], 0
+    out, start, since = [], 0, 0
     for t in np.flatnonzero(events >= 0).tolist():
         k = goal_at.get(int(columns[t]))
         if k is not None:
             latest[int(events[t])] = k
-        elif extras:
-            k = latest.get(int(events[t]))
-        if k is not None:
             out.append((k, start, t + 1))
-            start = t + 1
+            start = since = t + 1
+        elif extras and int(events[t]) in latest:
+            # It shows its own sub-task; it may also be a part of what the next sub-goal takes.
+            out.append((latest[int(events[t])], since, t + 1))
+            since = t + 1
     return out
 
 

@@ -1,4 +1,4 @@
-"""Samples for behavioural cloning: the 32 most recent pictures, and what the person did then."""
+"""Samples for behavioural cloning: the most recent pictures, and what the person did then."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from align_rudder._warnings import warn
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.camera import camera_targets
 from align_rudder.minerl.convert import episode_of
 from align_rudder.minerl.networks import FRAMES
 from align_rudder.minerl.pictures import PICTURE_SIZE, draw_pictures
 from align_rudder.minerl.spaces import BUTTONS, ENUMS
-from align_rudder.minerl.trajectory import Trajectory
+from align_rudder.minerl.trajectory import DamagedTrajectoryError, Trajectory
 
 __all__ = ["FRAME_SKIP", "Samples", "pictures_of", "targets_of"]
 
@@ -44,8 +45,9 @@ def targets_of(trajectory: Trajectory, skip: int = FRAME_SKIP) -> dict[str, np.n
     """Return for every step what is done if its action is held for `skip` frames.
 
     A button is held if it is pressed in at least half of these frames; the camera turns by all of
-    their angles together; of what is placed, equipped or made among them the first counts. Heads
-    that the task lacks are -1: not known.
+    their angles together. Of what is placed, equipped or made, only what comes first counts, in
+    whichever head that is: the rest is for the next action, as two changes of the inventory at once
+    would be one event. Heads that the task lacks are -1: not known.
     """
     given = trajectory.actions()
     out: dict[str, np.ndarray] = {}
@@ -54,14 +56,14 @@ def targets_of(trajectory: Trajectory, skip: int = FRAME_SKIP) -> dict[str, np.n
         out[button] = (pressed >= 0.5).astype(np.int32)
     turned = _windows(np.asarray(given["camera"], float), skip, 0.0).sum(axis=1)
     out["pitch"], out["yaw"] = camera_targets(turned[:, 0]), camera_targets(turned[:, 1])
-    for head, values in ENUMS.items():
-        if head not in given:
-            out[head] = np.full(len(trajectory), -1, np.int32)
-            continue
-        none = values.index("none")
-        some = _windows(np.asarray(given[head]), skip, none)
-        first = (some != none).argmax(axis=1)
-        out[head] = some[np.arange(len(some)), first].astype(np.int32)
+    none = {head: values.index("none") for head, values in ENUMS.items()}
+    busy = np.zeros(len(trajectory), bool)
+    for head in set(ENUMS) & set(given):
+        busy |= np.asarray(given[head]) != none[head]
+    first = np.arange(len(trajectory)) + _windows(busy, skip, False).argmax(axis=1)
+    for head in ENUMS:
+        values = given[head][first] if head in given else np.full(len(trajectory), -1)
+        out[head] = values.astype(np.int32)
     return out
 
 
@@ -80,6 +82,7 @@ class Samples:
         segments: Trajectory, first step, and the step after the last.
         cache: Where pictures are kept; they are read as memory maps.
         skip: Frames for which an action is held; the frames seen are as far apart.
+        frames: Number of most recent frames that are seen.
 
     Example:
         ::
@@ -92,13 +95,14 @@ class Samples:
         segments: Sequence[tuple[Trajectory, int, int]],
         cache: ArrayCache,
         skip: int = FRAME_SKIP,
+        frames: int = FRAMES,
     ) -> None:
         if not segments:
             raise ValueError("no segment reaches this sub-goal; there is nothing to clone")
-        if skip < 1:
-            raise ValueError(f"skip={skip}: at least 1 frame")
-        self.skip = skip
-        names: dict[str, int] = {}
+        if skip < 1 or frames < 1:
+            raise ValueError(f"skip={skip}, frames={frames}: at least 1 frame is needed")
+        self.skip, self.frames = skip, frames
+        numbers: dict[Trajectory, int | None] = {}
         self._pictures: list[np.ndarray] = []
         targets: list[dict[str, np.ndarray]] = []
         which, when = [], []
@@ -108,13 +112,25 @@ class Samples:
                     f"steps {start} to {stop} are not a segment of {trajectory.name}, which has "
                     f"{len(trajectory)} steps"
                 )
-            name = str(trajectory.path)
-            if name not in names:
-                names[name] = len(names)
-                self._pictures.append(pictures_of(trajectory, cache))
-                targets.append(targets_of(trajectory, skip))
-            which.append(np.full(stop - start, names[name]))
-            when.append(np.arange(start, stop))
+            if trajectory not in numbers:
+                try:
+                    read = targets_of(trajectory, skip), pictures_of(trajectory, cache)
+                except DamagedTrajectoryError as error:
+                    warn(f"cloning does without a damaged trajectory: {error}")
+                    numbers[trajectory] = None
+                else:
+                    numbers[trajectory] = len(targets)
+                    targets.append(read[0])
+                    self._pictures.append(read[1])
+            number = numbers[trajectory]
+            if number is not None:
+                which.append(np.full(stop - start, number))
+                when.append(np.arange(start, stop))
+        if not which:
+            raise ValueError(
+                f"all {len(numbers)} trajectories that reach this sub-goal are damaged; download "
+                "them again, or see align-rudder minerl check"
+            )
         self.which, self.when = np.concatenate(which), np.concatenate(when)
         self._targets = {
             head: np.concatenate([targets[w[0]][head][t] for w, t in zip(which, when, strict=True)])
@@ -125,10 +141,10 @@ class Samples:
         return len(self.which)
 
     def batch(self, indices: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Return observations (B, 32, 48, 48, 3) and targets of some samples."""
-        shape = (len(indices), FRAMES, PICTURE_SIZE, PICTURE_SIZE, 3)
+        """Return observations (B, frames, 48, 48, 3) and targets of some samples."""
+        shape = (len(indices), self.frames, PICTURE_SIZE, PICTURE_SIZE, 3)
         seen = np.empty(shape, np.uint8)
-        back = np.arange(FRAMES)[::-1] * self.skip
+        back = np.arange(self.frames)[::-1] * self.skip
         for row, i in enumerate(indices):
             # Before the first frame there is the first frame.
             at = np.maximum(self.when[i] - back, 0)

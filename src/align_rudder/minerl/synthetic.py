@@ -30,6 +30,7 @@ from align_rudder.minerl.spaces import (
 
 __all__ = [
     "CHAIN",
+    "claim_folder",
     "simulate",
     "write_dataset",
     "write_trajectory",
@@ -249,6 +250,30 @@ def write_trajectory(folder: Path, arrays: Array, version: int, n_frames: int) -
     (folder / "metadata.json").write_text(json.dumps(metadata))
 
 
+def claim_folder(root: str | os.PathLike[str], task: str, version: int) -> Path:
+    """Return the folder for a new task of a dataset; write what version the dataset has.
+
+    Args:
+        root: The folder of the dataset; it is made.
+        task: Name of the task; its folder must not be there yet.
+        version: Version of the format, 3 or 4.
+    """
+    root = Path(root)
+    task_named(task)
+    format_of(version)
+    stated, folder = root / "VERSION", root / task
+    if stated.exists() and stated.read_text() != str(version):
+        raise ValueError(
+            f"{root} holds version {stated.read_text()} of the dataset; version {version} needs "
+            "another folder"
+        )
+    if folder.exists():
+        raise ValueError(f"{folder} is already there; give another folder or delete it")
+    root.mkdir(parents=True, exist_ok=True)
+    stated.write_text(str(version))
+    return folder
+
+
 def write_dataset(
     root: str | os.PathLike[str],
     n: int,
@@ -281,17 +306,7 @@ def write_dataset(
     Returns:
         The folders of the trajectories.
     """
-    root, folder = Path(root), Path(root) / task
-    task_named(task)
-    format_of(version)
-    stated = root / "VERSION"
-    if stated.exists() and stated.read_text() != str(version):
-        raise ValueError(
-            f"{root} holds version {stated.read_text()} of the dataset; version {version} needs "
-            "another folder"
-        )
-    if folder.exists():
-        raise ValueError(f"{folder} is already there; give another folder or delete it")
+    folder = claim_folder(root, task, version)
     rng = np.random.default_rng(seed)
     drawn: list[int] = rng.integers(200, 400, n).tolist()
     lengths = drawn if lengths is None else [int(steps) for steps in lengths]
@@ -309,8 +324,6 @@ def write_dataset(
             f"v{version}_{stream}_{start}-{start + steps + skip}"
             for stream, start, steps, skip in zip(streams, starts, lengths, skips, strict=True)
         ]
-    root.mkdir(parents=True, exist_ok=True)
-    stated.write_text(str(version))
     # Each trajectory has its own random numbers, so that it does not depend on the others.
     children = rng.spawn(n)
     frames = [int(steps) + 1 + int(skip) for steps, skip in zip(lengths, skips, strict=True)]

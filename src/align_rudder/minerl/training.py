@@ -1,7 +1,7 @@
 """The paper's Minecraft training: cloning by sub-task, fine-tuning by sub-task, the main agent.
 
 Without an environment only the first stage runs. Every finished agent is a file; a training that is
-stopped goes on with the first that is missing.
+stopped goes on with the first that is missing, from where that one was saved last.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 from tqdm import tqdm
 
-from align_rudder._files import write_whole
+from align_rudder._files import write_json
+from align_rudder._locks import only_here
 from align_rudder._warnings import warn
 from align_rudder.hierarchy.checkpoints import differences, load_tree, save_tree
 from align_rudder.hierarchy.external import (
@@ -35,10 +35,12 @@ from align_rudder.hierarchy.fine_tuning import (
     fine_tune_manager,
     success_rate,
 )
+from align_rudder.hierarchy.interrupts import Stop, stop_on_signal
 from align_rudder.hierarchy.logs import Log
+from align_rudder.hierarchy.unfinished import Unfinished, made_again
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.cloning import Cloning, clone_sub_agent
-from align_rudder.minerl.networks import new_manager, new_sub_agent
+from align_rudder.minerl.networks import FRAMES, new_manager, new_sub_agent
 from align_rudder.minerl.samples import FRAME_SKIP, Samples
 from align_rudder.minerl.trajectory import Trajectory
 
@@ -46,6 +48,7 @@ __all__ = ["MineRLTraining", "evaluate", "load_players", "train"]
 
 Segments = Sequence[Sequence[tuple[Trajectory, int, int]]]
 """For each sub-task its segments: trajectory, first step, the step after the last."""
+_REPLAYS = "replays.npz"
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class MineRLTraining:
     Attributes:
         seed: Seed.
         skip: Frames for which an action is held.
+        frames: Number of most recent frames that the networks see.
         cloning: Settings of behavioural cloning.
         tuning: Settings of PPO for the sub-agents.
         managing: Settings of PPO for the main agent.
@@ -62,9 +66,14 @@ class MineRLTraining:
 
     seed: int = 0
     skip: int = FRAME_SKIP
+    frames: int = FRAMES
     cloning: Cloning = field(default_factory=Cloning)
     tuning: FineTuning = field(default_factory=FineTuning)
     managing: FineTuning = field(default_factory=FineTuning)
+
+    def __post_init__(self) -> None:
+        if self.skip < 1 or self.frames < 1:
+            raise ValueError(f"skip={self.skip}, frames={self.frames}; at least 1 is needed")
 
     def configuration(self, goals: Sequence[str]) -> dict[str, Any]:
         """Return what the files of a folder must agree on."""
@@ -92,28 +101,48 @@ def train(
         progress: Whether to show progress bars.
     """
     folder = Path(folder)
-    configuration = training.configuration(goals)
-    _claim(folder, configuration)
-    trainer = _Trainer(folder, configuration, training, len(goals), progress)
-    agents = trainer.clone(segments, cache, envs)
-    if envs:
-        agents = trainer.tune(agents, envs)
-        trainer.manage(agents, envs)
+    for goal, found in zip(goals, segments, strict=True):
+        if not found:
+            raise ValueError(
+                f"no trajectory reaches the sub-goal {goal!r}, so there is nothing to clone; give "
+                "the data that the model was fitted to"
+            )
+    with only_here(folder), stop_on_signal() as stop:
+        configuration = training.configuration(goals)
+        _claim(folder, configuration)
+        trainer = _Trainer(folder, configuration, training, len(goals), progress, stop)
+        agents = trainer.clone(segments, cache, envs)
+        if envs:
+            agents = trainer.tune(agents, envs)
+            trainer.manage(agents, envs)
 
 
 def _claim(folder: Path, configuration: dict[str, Any]) -> None:
     """Write the configuration, or refuse a folder that has another."""
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "training.json"
     if path.is_file():
-        other = differences(json.loads(path.read_text()), configuration)
+        other = differences(_read(path), configuration)
         if other:
             raise ValueError(
                 f"{folder} belongs to another configuration: {'; '.join(other)}; use that one "
                 "again, or another folder"
             )
-    text = json.dumps(configuration, indent=1) + "\n"
-    write_whole(path, lambda file: file.write(text.encode()))
+    else:
+        write_json(path, configuration)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the configuration of a training."""
+    try:
+        found = json.loads(path.read_text())
+        if not isinstance(found["goals"], list):
+            raise ValueError("its goals are no list")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} is damaged ({error}); agents beside it cannot be trusted: give another "
+            "folder, or delete this one"
+        ) from error
+    return found
 
 
 class _Trainer:
@@ -124,17 +153,33 @@ class _Trainer:
         training: MineRLTraining,
         n_subtasks: int,
         progress: bool,
+        stop: Stop,
     ) -> None:
         self.folder, self.configuration, self.training = folder, configuration, training
-        self.n, self.progress = n_subtasks, progress
-        self.replays = Replays(n_subtasks)
+        self.n, self.progress, self.stop = n_subtasks, progress, stop
+        kept = folder / _REPLAYS
+        with made_again():
+            self.replays = Replays.load(kept, n_subtasks) if kept.is_file() else Replays(n_subtasks)
 
-    def _kept(self, name: str, new: Callable[[], Any], make: Callable[[], Any]) -> Any:
+    def _kept(self, name: str, new: Callable[[], Any], make: Callable[[Unfinished], Any]) -> Any:
         """Return the agent in a file, made and saved if there is none."""
         path = self.folder / name
         if not path.is_file():
-            save_tree(path, make(), self.configuration)
-        return load_tree(path, eqx.filter_eval_shape(new), self.configuration)[0]
+            if self.stop.asked:
+                raise KeyboardInterrupt
+            under_way = self.folder / f"unfinished-{name}"
+            unfinished = Unfinished(
+                under_way, self.configuration, self.stop, beside=self._save_replays
+            )
+            save_tree(path, make(unfinished), self.configuration)
+            self._save_replays()
+            unfinished.remove()
+        with made_again():
+            return load_tree(path, new(), self.configuration)[0]
+
+    def _save_replays(self) -> None:
+        if any(self.replays.kept):
+            self.replays.save(self.folder / _REPLAYS)
 
     def _key(self, *path: int) -> jax.Array:
         key = jax.random.key(self.training.seed)
@@ -150,8 +195,8 @@ class _Trainer:
             def new(k: int = k) -> Any:
                 return new_sub_agent(self._key(0, k))
 
-            def make(k: int = k) -> Any:
-                samples = Samples(segments[k], cache, training.skip)
+            def make(unfinished: Unfinished, k: int = k) -> Any:
+                samples = Samples(segments[k], cache, training.skip, training.frames)
                 log = Log(self.folder / f"cloning-{k}.csv", ["epoch", "loss", "score"])
                 log.cut(lambda row: False)
                 with tqdm(
@@ -161,7 +206,7 @@ class _Trainer:
                 ) as bar:
 
                     def show(epoch: int, loss: float) -> None:
-                        bar.update()
+                        bar.update(epoch - bar.n)
                         bar.set_postfix_str(f"loss {loss:.3f}")
 
                     found = clone_sub_agent(
@@ -171,6 +216,7 @@ class _Trainer:
                         training.seed + k,
                         self._judge(k, agents, envs),
                         show,
+                        unfinished,
                     )
                 for row in found.curve:
                     log.write(row)
@@ -203,7 +249,7 @@ class _Trainer:
         tuning = self.training.tuning
         for k in range(self.n):
 
-            def make(k: int = k) -> Any:
+            def make(unfinished: Unfinished, k: int = k) -> Any:
                 with self._bar(tuning, f"fine-tuning {k + 1} of {self.n}") as bar:
                     try:
                         found = fine_tune(
@@ -214,6 +260,7 @@ class _Trainer:
                             tuning,
                             self.training.seed + k,
                             log=_shown(bar),
+                            unfinished=unfinished,
                         )
                     except UnreachedError as error:
                         warn(f"sub-agent {k} stays as it was cloned: {error}")
@@ -232,11 +279,17 @@ class _Trainer:
         def new() -> Any:
             return new_manager(self._key(1), self.n)
 
-        def make() -> Any:
+        def make(unfinished: Unfinished) -> Any:
             tuning = self.training.managing
             with self._bar(tuning, "main agent") as bar:
                 found = fine_tune_manager(
-                    new(), agents, envs, tuning, self.training.seed, log=_shown(bar)
+                    new(),
+                    agents,
+                    envs,
+                    tuning,
+                    self.training.seed,
+                    log=_shown(bar),
+                    unfinished=unfinished,
                 )
             self._write_curve("tuning-manager.csv", found.curve)
             return found.agent
@@ -263,28 +316,41 @@ def _shown(bar: tqdm) -> Callable[[int, np.ndarray, float], None]:
     return log
 
 
-def load_players(folder: str | Path, stage: str = "agent") -> tuple[Players, list[str]]:
-    """Return who plays after a training, and the names of the sub-goals.
+def load_players(folder: str | Path, stage: str = "agent") -> tuple[Players, dict[str, Any]]:
+    """Return who plays after a training, and its configuration (`goals`, `skip`, `frames`, …).
 
     Args:
         folder: Folder of the training.
         stage: "cloned", "agent" (fine-tuned) or "manager".
     """
     folder = Path(folder)
+    if stage not in ("cloned", "agent", "manager"):
+        raise ValueError(f'stage={stage!r} is not known; use "cloned", "agent" or "manager"')
     path = folder / "training.json"
     if not path.is_file():
-        raise ValueError(f"{folder} is not the folder of a training: it has no training.json")
-    configuration = json.loads(path.read_text())
+        raise ValueError(
+            f"{folder} is not the folder of a training: it has no training.json. Give the --out of "
+            "align-rudder minerl train"
+        )
+    configuration = _read(path)
     n = len(configuration["goals"])
-
-    def load(name: str, new: Callable[[], Any]) -> Any:
-        return load_tree(folder / name, eqx.filter_eval_shape(new), configuration)[0]
-
     kind = "cloned" if stage == "cloned" else "agent"
+    files = [f"{kind}-{k}.npz" for k in range(n)] + ["manager.npz"] * (stage == "manager")
+    missing = [name for name in files if not (folder / name).is_file()]
+    if missing:
+        raise ValueError(
+            f"{folder} has no {missing[0]}, so its training did not come to the stage {stage!r}: "
+            "go on with the same align-rudder minerl train (--environments 1 or more beyond "
+            "cloning), or choose an earlier --stage: cloned, agent"
+        )
+
     key = jax.random.key(0)
-    agents = [load(f"{kind}-{k}.npz", lambda: new_sub_agent(key)) for k in range(n)]
-    manager = load("manager.npz", lambda: new_manager(key, n)) if stage == "manager" else None
-    return Players(agents, manager), configuration["goals"]
+    like = [new_sub_agent(key)] * n + [new_manager(key, n)] * (stage == "manager")
+    loaded = [
+        load_tree(folder / name, tree, configuration)[0]
+        for name, tree in zip(files, like, strict=True)
+    ]
+    return Players(loaded[:n], loaded[n] if stage == "manager" else None), configuration
 
 
 def evaluate(

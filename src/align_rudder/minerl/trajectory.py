@@ -267,9 +267,9 @@ class Trajectory:
                     enum_indices(part, array)
                 except ValueError as error:
                     raise self.damaged(str(error)) from error
+            elif array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise self.damaged(f"{name} has values that are not finite")
             elif name == "reward":
-                if not np.isfinite(array).all():
-                    raise self.damaged("reward has values that are not finite")
                 # cached, as reading is the slow part
                 self.__dict__["total_reward"] = float(array.sum(dtype=np.float64))
                 self.__dict__["has_diamond"] = bool(array.max() >= DIAMOND_REWARD)

@@ -46,24 +46,28 @@ class WithFeatures(gym.ObservationWrapper):
 
 
 class PictureView:
-    """The 32 most recent pictures of an episode; see `hierarchy.external.View`."""
+    """The most recent pictures of an episode; see `hierarchy.external.View`.
 
-    def __init__(self) -> None:
-        self._pictures: deque[np.ndarray] = deque(maxlen=FRAMES)
+    Args:
+        frames: How many.
+    """
+
+    def __init__(self, frames: int = FRAMES) -> None:
+        self.frames = frames
+        self._pictures: deque[np.ndarray] = deque(maxlen=frames)
 
     def begin(self) -> None:
         """Forget what was seen."""
         self._pictures.clear()
 
     def see(self, obs: Mapping[str, Any]) -> np.ndarray:
-        """Return the pictures (32, 48, 48, 3); before the first there is the first."""
+        """Return the pictures (frames, 48, 48, 3); before the first there is the first."""
         (picture,) = draw_pictures(
             np.asarray(obs["pov"])[None],
             np.asarray(obs["inventory"])[None],
             np.asarray(obs["equipped"])[None],
         )
-        missing = FRAMES - len(self._pictures) if not self._pictures else 1
-        self._pictures.extend([picture] * missing)
+        self._pictures.extend([picture] * (1 if self._pictures else self.frames))
         return np.stack(self._pictures)
 
     def do(self, choice: Mapping[str, int]) -> dict[str, Any]:

@@ -1,0 +1,40 @@
+"""One process at a time in a folder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["only_here"]
+
+
+@contextmanager
+def only_here(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold a folder, made if it is not there, for this process alone.
+
+    The lock dies with the process, however that ends; the empty file `.lock` stays.
+
+    Raises:
+        ValueError: If another process holds it, or it cannot be written to.
+    """
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / ".lock", os.O_CREAT | os.O_WRONLY)
+    except OSError as error:
+        raise ValueError(
+            f"cannot write into {folder}: {error.strerror}; give another folder (--out)"
+        ) from error
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(
+                f"another run is writing to {folder}; wait for it, or give another folder (--out)"
+            ) from None
+        yield
+    finally:
+        os.close(lock)

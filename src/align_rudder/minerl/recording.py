@@ -1,0 +1,123 @@
+"""A dataset recorded in the small world of `scripted.py`: one who knows the tool chain is filmed.
+
+It has the format of MineRL's, so that everything from events to the main agent can be tried without
+the real dataset and without Minecraft.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from align_rudder.minerl.colours import film
+from align_rudder.minerl.environment import MineRLEnv
+from align_rudder.minerl.scripted import scripted_action
+from align_rudder.minerl.spaces import BUTTONS, ENUMS, HELD, ITEMS, array_names, format_of
+from align_rudder.minerl.synthetic import claim_folder, write_trajectory
+
+__all__ = ["play", "record_dataset"]
+
+_TASK = "MineRLObtainDiamond-v0"
+_DETOURS = ("dirt", "log", *["look"] * 8)
+_PATIENCE = 100  # steps after which a detour is given up
+
+
+def record_dataset(
+    root: str | os.PathLike[str],
+    n: int,
+    version: int = 3,
+    seed: int = 0,
+    *,
+    noise: float = 0.05,
+    world: Mapping[str, Any] | None = None,
+    progress: bool = False,
+) -> list[Path]:
+    """Write a dataset of ObtainDiamond in which every trajectory finds the diamond.
+
+    Args:
+        root: The folder of the dataset; it is made.
+        n: Number of trajectories.
+        version: Version of the format, 3 or 4.
+        seed: The world of trajectory i is that of seed + i.
+        noise: How often, at a step, something is begun that leads nowhere: a look around or, less
+            often, dirt or a log that nobody needs.
+        world: Options of `ScriptedEnv`, such as `{"hits": 4}`.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        The folders of the trajectories.
+    """
+    folder = claim_folder(root, _TASK, version)
+    folders = []
+    options = {**(world or {}), "version": version}
+    with MineRLEnv(module="scripted", module_options=options) as env:
+        for i in tqdm(range(n), "recording", disable=not progress):
+            rng = np.random.default_rng([seed, i])
+            arrays, pictures = play(env, seed + i, rng, noise, version)
+            name = f"v{version}_scripted_player-{i}_0-{len(pictures) - 1}"
+            write_trajectory(folder / name, arrays, version, len(pictures))
+            film(folder / name / "recording.mp4", pictures)
+            folders.append(folder / name)
+    return folders
+
+
+def play(
+    env: MineRLEnv, seed: int, rng: np.random.Generator, noise: float, version: int
+) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
+    """Play to the diamond; return the arrays of `rendered.npz` and the pictures (T+1).
+
+    Args:
+        env: The environment.
+        seed: Seed of the world.
+        rng: Source of what leads nowhere.
+        noise: How often that is done.
+        version: Version of the format.
+    """
+    seen, actions, rewards = [env.reset(seed=seed)[0]], [], []
+    goal, patience, over = "diamond", 0, False
+    while not over:
+        if goal == "diamond" and rng.random() < noise:
+            goal, patience = str(rng.choice(_DETOURS)), _PATIENCE
+        action = scripted_action(seen[-1], "diamond" if goal == "look" else goal)
+        if goal == "look":
+            turn = np.array([0, rng.choice([-30, -15, 15, 30])], np.float32)
+            nothing = {head: values.index("none") for head, values in ENUMS.items()}
+            action = dict.fromkeys(BUTTONS, 0) | nothing | {"camera": turn}
+            goal = "diamond"
+        obs, _, terminated, truncated, info = env.step(action)
+        over = terminated or truncated
+        if goal != "diamond":
+            at, patience = ITEMS.index(goal), patience - 1
+            if obs["inventory"][at] > seen[-1]["inventory"][at] or not patience:
+                goal = "diamond"
+        seen.append(obs)
+        actions.append(action)
+        rewards.append(info["game_reward"])
+    return _stored(seen, actions, rewards, version), [obs["pov"] for obs in seen]
+
+
+def _stored(
+    seen: list[dict[str, Any]], actions: list[dict[str, Any]], rewards: list[float], version: int
+) -> dict[str, np.ndarray]:
+    """Return an episode as the arrays of `rendered.npz`."""
+    form = format_of(version)
+    held = [HELD[int(obs["equipped"])] for obs in seen]
+    arrays = {
+        "reward": np.array(rewards, np.float32),
+        form.mainhand + "damage": np.array([obs["damage"] for obs in seen], np.int32),
+        form.mainhand + "maxDamage": np.array([obs["max_damage"] for obs in seen], np.int32),
+        form.mainhand + "type": np.array([form.empty_hand if h == "air" else h for h in held]),
+        "action$camera": np.array([action["camera"] for action in actions], np.float32),
+    }
+    counts = np.array([obs["inventory"] for obs in seen]).astype(form.count_type)
+    arrays |= {f"observation$inventory${item}": counts[:, i] for i, item in enumerate(ITEMS)}
+    for button in BUTTONS:
+        arrays[f"action${button}"] = np.array([action[button] for action in actions], np.int64)
+    for head, values in ENUMS.items():
+        arrays[f"action${head}"] = np.array([values[action[head]] for action in actions])
+    return {name: arrays[name] for name in array_names(_TASK, version)}
