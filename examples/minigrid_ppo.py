@@ -50,7 +50,7 @@ class Args:
     """Let the agent observe how far along the demonstrations' profile it is."""
     correction: Literal["last", "info"] = "info"
     """Where the correction goes: to the last reward (return-equivalent), or left out."""
-    steps: int = 120_000
+    steps: int = 240_000
     """Environment steps to learn."""
     envs: int = 16
     """Environments stepped together."""
@@ -58,7 +58,7 @@ class Args:
     """Steps of each environment between two updates."""
     learning_rate: float = 1e-3
     """Step size of Adam."""
-    ent_coef: float = 0.03
+    ent_coef: float = 0.01
     """Weight of the entropy."""
     gamma: float = 0.99
     """Discount."""

@@ -371,6 +371,8 @@ def test_evaluate_counts_and_shows(data, tmp_path, capsys, monkeypatch):
     assert "no training.json" in capsys.readouterr().err
     assert main(["minerl", "evaluate", "run", "model.npz", "--environment.world", "hits"]) == 2
     assert "write NAME=VALUE" in capsys.readouterr().err
+    assert main(["minerl", "evaluate", "run", "model.npz", *args, "--autoencoder", "a.npz"]) == 2
+    assert "fitted without features of an auto-encoder; leave it out" in capsys.readouterr().err
 
 
 def test_a_model_of_other_sub_goals_is_refused(trained, data, tmp_path, capsys):

@@ -56,6 +56,7 @@ GRID = [  # tried for each method
     {"learning_rate": 1e-3, "ent_coef": 0.03},
 ]
 TUNED_AS = {"bc+progress": "bc"}  # the control takes the settings of what it controls
+MARKS = ("<!-- minigrid: table -->", "<!-- minigrid: end -->")
 BIN = 10_000  # steps of one point of a curve
 TUNING_SEED, TUNING_STEPS = 50, 80_000
 
@@ -80,6 +81,8 @@ class Study:
     """Folder of the raw results."""
     image: Path = ROOT / "docs" / "images" / "minigrid.svg"
     """File of the figure."""
+    page: Path = ROOT / "docs" / "own-environment.md"
+    """Page that holds the table, between two marks."""
     live: Path | None = None
     """TensorBoard logs of the example: draw them into live.svg beside the figure, nothing else."""
 
@@ -210,18 +213,30 @@ def points(row: dict[str, Any]) -> tuple[list[float], list[float]]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return success rates in percent, mean and standard error over the seeds, as Markdown."""
-    lines = ["| | first 10,000 steps | around 55,000 | around 85,000 | at 120,000 | each seed |"]
-    lines.append("|---|---:|---:|---:|---:|---|")
+    steps = rows[0]["settings"]["steps"]
+    shown = (0, steps // (4 * BIN), steps // (2 * BIN), 3 * steps // (4 * BIN), -1)
+    around = " | ".join(f"around {(k + 0.5) * BIN:,.0f}" for k in shown[1:-1])
+    lines = [f"| | first {BIN:,} steps | {around} | at {steps:,} | each seed |"]
+    lines.append("|---|---:|---:|---:|---:|---:|---|")
     for method, label in LABELS.items():
         curves = [points(row)[1] for row in rows if row["method"] == method]
         if not curves:
             continue
         y = 100 * np.array(curves)
-        error = y.std(axis=0, ddof=1) / np.sqrt(len(y)) if len(y) > 1 else np.zeros(y.shape[1])
-        cells = [f"{y[:, k].mean():.0f} ± {error[k]:.0f}" for k in (0, 5, 8, -1)]
+        cells = [f"{y[:, k].mean():.0f}" for k in shown]
+        if len(y) > 1:  # one seed has no standard error
+            errors = y.std(axis=0, ddof=1) / np.sqrt(len(y))
+            cells = [f"{c} ± {errors[k]:.0f}" for c, k in zip(cells, shown, strict=True)]
         ends = ", ".join(f"{rate:.0f}" for rate in y[:, -1])
         lines.append(f"| {label} | {' | '.join(cells)} | {ends} |")
     return "\n".join(lines)
+
+
+def put_table(rows: list[dict[str, Any]], page: Path) -> None:
+    """Replace the table of a page, which stands between two marks."""
+    before, rest = page.read_text("utf-8").split(MARKS[0])
+    text = f"{before}{MARKS[0]}\n{table(rows)}\n{MARKS[1]}{rest.split(MARKS[1])[1]}"
+    write_whole(page, lambda file: file.write(text.encode()))
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
@@ -266,6 +281,7 @@ def main(study: Study) -> None:
     rows = read(study.out / "trials.jsonl")
     if rows and not study.tune:
         print(table(rows))
+        put_table(rows, study.page)
         draw(rows, study.image)
 
 

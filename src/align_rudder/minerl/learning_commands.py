@@ -37,6 +37,12 @@ class Environment:
         from align_rudder.minerl.environment import MineRLEnv
         from align_rudder.minerl.view import PictureView, WithFeatures
 
+        fitted_with = getattr(model.events_, "features", None) is not None
+        if fitted_with != (autoencoder is not None):
+            was, give = ("with", "give it") if fitted_with else ("without", "leave it out")
+            raise ValueError(
+                f"the model was fitted {was} features of an auto-encoder; {give} (--autoencoder)"
+            )
         env: Any = MineRLEnv(
             python=self.python,
             module=self.module,
