@@ -9,7 +9,11 @@ jax = pytest.importorskip("jax")
 pytest.importorskip("craftax")
 import jax.numpy as jnp  # noqa: E402
 
-from align_rudder.diamond.demos import fit_demonstrations, load_demonstrations  # noqa: E402
+from align_rudder.diamond.demos import (  # noqa: E402
+    fit_demonstrations,
+    load_demonstrations,
+    save_demonstrations,
+)
 from align_rudder.diamond.task import DiamondTask  # noqa: E402
 
 
@@ -89,3 +93,71 @@ def test_mirroring_twice_is_nothing(task, demos, which):
     np.testing.assert_array_equal(actions[actions], np.arange(17))
     if which:
         assert (np.asarray(once.blocks) != np.asarray(seen.blocks)).any()
+
+
+# Files of demonstrations
+
+
+@pytest.fixture(scope="module")
+def saved(task, demos, tmp_path_factory):
+    path = tmp_path_factory.mktemp("demos") / "two.npz"
+    save_demonstrations(path, demos[:2])
+    with np.load(path) as file:
+        return {name: file[name] for name in file.files}
+
+
+def test_demonstrations_are_saved_and_loaded(task, demos, saved, tmp_path):
+    np.savez(tmp_path / "again.npz", **saved)
+    for one, other in zip(load_demonstrations(tmp_path / "again.npz", task), demos[:2]):
+        np.testing.assert_array_equal(one.actions, other.actions)
+        for a, b in zip(jax.tree.leaves(one.states), jax.tree.leaves(other.states), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def wrong(array, kind):
+    if kind == "nan":
+        array = array.astype(np.float32)
+        array[3] = np.nan
+    elif kind == "99":
+        array = np.where(np.arange(len(array)) == 5, 99, array)
+    elif kind == "float":
+        array = array.astype(np.float32)
+    elif kind == "short":
+        array = array[:-1]
+    elif kind == "narrow":
+        array = array[:, :32, :32]
+    return array
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        (
+            ".world.player_hunger",
+            "nan",
+            r"demonstration 1, \.world\.player_hunger is not finite at",
+        ),
+        ("actions", "99", "demonstration 1: there is no action 99; they go from 0 to 16"),
+        ("actions", "float", "demonstration 1: actions are float32 of shape"),
+        ("actions", "short", "demonstration 1, .* has shape .* is needed: a state before"),
+        (".world.map", "narrow", r"demonstration 1, \.world\.map has shape \(\d+, 32, 32\)"),
+        (".world.map", None, "demonstration 1 has no .world.map; the file is damaged or"),
+    ],
+)
+def test_damaged_demonstrations_are_named(task, saved, tmp_path, name, kind, message):
+    arrays = dict(saved)
+    array = arrays.pop(f"1/{name}")
+    if kind is not None:
+        arrays[f"1/{name}"] = wrong(array, kind)
+    np.savez(tmp_path / "wrong.npz", **arrays)
+    with pytest.raises(ValueError, match=message):
+        load_demonstrations(tmp_path / "wrong.npz", task)
+
+
+def test_a_demonstration_cut_before_its_diamond_is_noticed(task, saved, tmp_path):
+    cut = {name: a[:-1] if name.startswith("1/") else a for name, a in saved.items()}
+    np.savez(tmp_path / "cut.npz", **cut)
+    demos = load_demonstrations(tmp_path / "cut.npz", task)
+    assert [demo.solved for demo in demos] == [True, False]
+    with pytest.raises(ValueError, match=r"demonstrations \[1\] found no diamond"):
+        fit_demonstrations(task, demos)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import align_rudder as ar
+from align_rudder._locks import only_here
 
 jax = pytest.importorskip("jax")
 eqx = pytest.importorskip("equinox")
@@ -207,6 +208,34 @@ def test_ctrl_c_loses_no_update(number, trained, tmp_path, tables, runs, monkeyp
         train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
     rows = read_log(tmp_path / "updates.csv")
     assert rows == read_log(trained / "updates.csv")[:4]
+
+
+def test_damaged_files_are_made_again_or_named(trained, tmp_path, tables, runs, monkeypatch):
+    """Stopped early: broken results are written again, a broken checkpoint is named."""
+    with monkeypatch.context() as patch:
+        interrupt(patch, "agents", 8)
+        with pytest.raises(Interrupted):
+            train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
+    for name in ("training.json", "agent.npz"):
+        whole = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(whole[: len(whole) // 2])
+    other = [(states, actions[::-1]) for states, actions in runs]
+    with pytest.raises(ValueError, match="belongs to a training with other demonstrations"):
+        train(TASK, tables, other, TRAINING, tmp_path, progress=False)
+    with only_here(tmp_path), pytest.raises(ValueError, match="another run is writing to"):
+        train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
+    train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
+    assert (tmp_path / "training.json").read_bytes() == (trained / "training.json").read_bytes()
+    load_agent(tmp_path, AlignedTask(TASK, tables), TRAINING)
+    (tmp_path / "checkpoint.npz").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"checkpoint.npz cannot be read .* Delete that file"):
+        train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
+
+
+def test_too_few_steps_are_refused(tmp_path, tables, runs):
+    shown = sum(len(actions) for _, actions in runs)
+    with pytest.raises(ValueError, match=f"100 steps are too few: the .* have {shown} and an upda"):
+        train(TASK, tables, runs, replace(TRAINING, steps=100), tmp_path, progress=False)
 
 
 def test_a_second_ctrl_c_stops_at_once():

@@ -119,8 +119,7 @@ def load_npz(
     """Read what `save_npz` wrote; a damaged file or another format is a `ValueError`."""
     path = Path(path)
     if not path.is_file():
-        what = "a folder, not a file" if path.is_dir() else "not there"
-        raise FileNotFoundError(f"there is no file {path}: it is {what}")
+        raise FileNotFoundError(f"there is no file {path}" + ": it is a folder" * path.is_dir())
     try:
         file = np.load(path, allow_pickle=False)
         if not isinstance(file, np.lib.npyio.NpzFile):
@@ -131,9 +130,11 @@ def load_npz(
             if not isinstance(array, np.ndarray):
                 raise ValueError(f"its member {name} is not an array")
     except Exception as error:  # a damaged archive can fail in any of many ways
+        # NumPy takes what it does not know for a pickle, and would have it loaded.
+        why = "not an archive of arrays" if "pickle" in str(error) else error
         raise ValueError(
             f"{path} cannot be read as an npz file: it is truncated, damaged or another kind of "
-            f"file ({error})"
+            f"file ({why})"
         ) from error
     if "header" not in arrays:
         if header_needed:

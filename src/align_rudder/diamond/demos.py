@@ -187,23 +187,50 @@ def save_demonstrations(path: str | os.PathLike[str], demos: Sequence[Demonstrat
 
 
 def load_demonstrations(path: str | os.PathLike[str], task: DiamondTask) -> list[Demonstration]:
-    """Load demonstrations that `save_demonstrations` wrote."""
+    """Load demonstrations that `save_demonstrations` wrote; anything else is refused."""
     header, arrays = load_npz(path, _FORMAT, _VERSION)
     like = jax.eval_shape(task.new_world, jax.random.key(0))
-    names, leaves = _names(like), jax.tree.leaves(like)
-    treedef = jax.tree.structure(like)
+    named = dict(zip(_names(like), jax.tree.leaves(like), strict=True))
     out = []
-    for i, solved in enumerate(header["solved"]):
-        try:
-            found = [
-                arrays[f"{i}/{name}"].astype(leaf.dtype)
-                for name, leaf in zip(names, leaves, strict=True)
-            ]
-            actions = arrays[f"{i}/actions"]
-        except KeyError as error:
-            raise ValueError(
-                f"{path} was written by another version of Craftax: demonstration {i} has no "
-                f"{error}"
-            ) from None
-        out.append(Demonstration(jax.tree.unflatten(treedef, found), actions, bool(solved)))
+    for i in range(len(header["solved"])):
+        who = f"{path}: demonstration {i}"
+        for name in (*named, "actions"):
+            if f"{i}/{name}" not in arrays:
+                raise ValueError(
+                    f"{who} has no {name}; the file is damaged or of another version of Craftax; "
+                    "make it again with: align-rudder diamond demos"
+                )
+        actions = _checked_actions(arrays[f"{i}/actions"], who, task.n_actions)
+        found = [
+            _checked_state(arrays[f"{i}/{name}"], f"{who}, {name}", len(actions) + 1, leaf)
+            for name, leaf in named.items()
+        ]
+        states = jax.tree.unflatten(jax.tree.structure(like), found)
+        solved = bool(task.solved(jax.tree.map(lambda x: jnp.asarray(x[-1]), states)))
+        out.append(Demonstration(states, actions, solved))
     return out
+
+
+def _checked_actions(actions: np.ndarray, who: str, n: int) -> np.ndarray:
+    if actions.ndim != 1 or len(actions) == 0 or actions.dtype.kind not in "iu":
+        raise ValueError(
+            f"{who}: actions are {actions.dtype} of shape {actions.shape}; whole numbers of shape "
+            "(steps,) are needed, at least one"
+        )
+    if actions.min() < 0 or actions.max() >= n:
+        wrong = actions[(actions < 0) | (actions >= n)][0]
+        raise ValueError(f"{who}: there is no action {wrong}; they go from 0 to {n - 1}")
+    return actions
+
+
+def _checked_state(array: np.ndarray, who: str, length: int, like: Any) -> np.ndarray:
+    if array.shape != (length, *like.shape):
+        raise ValueError(
+            f"{who} has shape {array.shape}; {(length, *like.shape)} is needed: a state before "
+            "each action and one after the last"
+        )
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(
+            f"{who} is not finite at step {int(np.argwhere(~np.isfinite(array))[0][0])}"
+        )
+    return array.astype(like.dtype)

@@ -151,7 +151,8 @@ def final_stage(evaluation: Mapping[str, Any]) -> str:
             return stage
     raise ValueError(
         f"the evaluation of {evaluation.get('label', 'a training')} has neither agent nor manager, "
-        f"only {', '.join(evaluation['stages']) or 'no stage'}; train to the end, then evaluate"
+        f"{'only ' + ', '.join(evaluation['stages']) if evaluation['stages'] else 'nor any stage'}"
+        "; train to the end, then evaluate"
     )
 
 

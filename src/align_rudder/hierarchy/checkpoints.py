@@ -13,9 +13,13 @@ import numpy as np
 
 from align_rudder._files import load_npz, save_npz
 
-__all__ = ["digest", "load_tree", "save_tree"]
+__all__ = ["OtherConfigurationError", "digest", "load_tree", "save_tree"]
 
 _FORMAT, _VERSION = "align-rudder-checkpoint", 1
+
+
+class OtherConfigurationError(ValueError):
+    """A file that is whole, but belongs to another configuration."""
 
 
 def _named(tree: Any) -> list[tuple[str, Any]]:
@@ -80,7 +84,7 @@ def load_tree(
     header, arrays = load_npz(path, _FORMAT, _VERSION)
     other = differences(header["configuration"], configuration)
     if other:
-        raise ValueError(
+        raise OtherConfigurationError(
             f"{path} belongs to another configuration: {'; '.join(other)}; use that one again, or "
             "another folder"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from tqdm import tqdm
 
 from align_rudder._files import write_whole
+from align_rudder._locks import only_here
 from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
 from align_rudder.hierarchy.aligned import PAYS, AlignedTask, PlainTask
 from align_rudder.hierarchy.alignment import AlignmentTables, reached_goals
@@ -29,6 +31,7 @@ from align_rudder.hierarchy.manager import ManagedTask, managed, new_manager
 from align_rudder.hierarchy.ppo import PPO, Examples, Learner, Metrics, new_learner, update
 from align_rudder.hierarchy.resets import fill, new_starts
 from align_rudder.hierarchy.task import Task
+from align_rudder.hierarchy.unfinished import made_again
 
 __all__ = ["Training", "load_agent", "load_manager", "train"]
 
@@ -86,6 +89,11 @@ class Training:
         for name in ("steps", "pool", "buffer", "worlds", "horizon", "evaluations", "patience"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)}: at least 1 is needed")
+        if self.seed < 0 or not self.hidden or min(self.hidden) < 1:
+            raise ValueError(
+                f"seed={self.seed}, hidden={self.hidden}: a seed of 0 or more and layers of at "
+                "least 1 unit are needed"
+            )
         if self.clone < 0:
             raise ValueError(f"clone={self.clone}: 0 for none, or more")
         if not 0 <= self.manager < 1:
@@ -124,6 +132,7 @@ class _Progress:
         evaluated: Evaluations of this phase.
         reserve: Steps kept for the last evaluation: somewhat more than the one before took.
         best: Most worlds solved in an evaluation of this phase.
+        demonstrations: Digest of the demonstrations.
     """
 
     phase: str = "agents"
@@ -134,6 +143,7 @@ class _Progress:
     evaluated: int = 0
     reserve: int = 0
     best: int = -1
+    demonstrations: str = ""
 
 
 def train(
@@ -161,14 +171,16 @@ def train(
         devices: Devices to train on.
         progress: Whether to show a progress bar.
     """
-    trainer = _Trainer(task, tables, demonstrations, training, Path(folder), devices or Devices())
+    devices = devices or Devices()
+    trainer = _Trainer(task, tables, demonstrations, training, Path(folder), devices)
     bar = tqdm(
         total=training.steps,
         unit=" steps",
         unit_scale=True,
-        disable=not (progress and trainer.devices.first),
+        disable=not (progress and devices.first),
     )
-    with bar, jax.default_matmul_precision(training.precision), stop_on_signal() as stop:
+    alone = only_here(folder) if devices.first else nullcontext()
+    with alone, bar, jax.default_matmul_precision(training.precision), stop_on_signal() as stop:
         trainer.run(bar, stop)
 
 
@@ -188,7 +200,14 @@ class _Trainer:
         self.demonstrations = [] if training.plain else demonstrations
         self.shown = self._follow()
         self.configuration = training.configuration(tables)
-        self.at = _Progress()
+        self.at = _Progress(demonstrations=digest(list(self.demonstrations)))
+        shown = sum(len(actions) for _, actions in self.demonstrations)
+        if training.steps < shown + training.ppo.batch:
+            raise ValueError(
+                f"{training.steps} steps are too few: the demonstrations have {shown} and an "
+                f"update takes {training.ppo.batch}; give at least {shown + training.ppo.batch}, "
+                "and more for evaluations, or fewer environments"
+            )
         self.keys = jax.random.split(jax.random.key(training.seed), 8)
         k = self.task.n_subtasks
         self.reached = [f"reached_{i}" for i in range(k)]
@@ -206,7 +225,8 @@ class _Trainer:
         """Clone, learn, manage; each phase from its beginning or from the checkpoint."""
         self.bar, self.stop = bar, stop
         resumed = self._resume()
-        bar.update(self.at.steps)
+        bar.initial = bar.n = self.at.steps
+        bar.set_postfix_str("compiling: minutes without a GPU")
         if self.at.phase == "agents":
             ppo = self.training.ppo
             agent = self.training.new_agent(self.task, self.keys[0])
@@ -230,12 +250,18 @@ class _Trainer:
         """Return whether there is a checkpoint to go on from; another configuration is refused."""
         checkpoint = self.folder / "checkpoint.npz"
         if checkpoint.exists():
-            self.at = _Progress(**load_tree(checkpoint, (), self.configuration)[1])
-        elif self.devices.first:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            mine = self.at.demonstrations
+            with made_again():
+                notes = load_tree(checkpoint, (), self.configuration)[1]
+            self.at = _Progress(**{"demonstrations": mine, **notes})
+            if self.at.demonstrations != mine:
+                raise ValueError(
+                    f"{self.folder} belongs to a training with other demonstrations; give those "
+                    "again (--demos), or another folder"
+                )
+        if self.devices.first:
             text = json.dumps(self.configuration, indent=1) + "\n"
             write_whole(self.folder / "training.json", lambda file: file.write(text.encode()))
-        if self.devices.first:
             here = (_PHASES.index(self.at.phase), self.at.updates)
             for log in (self.updates, self.evaluations):
                 log.cut(
@@ -250,7 +276,8 @@ class _Trainer:
         return checkpoint.exists()
 
     def _next(self, phase: str) -> None:
-        self.at = _Progress(phase, self.at.steps, self.at.steps)
+        steps, shown = self.at.steps, self.at.demonstrations
+        self.at = _Progress(phase, steps, steps, demonstrations=shown)
 
     def _count(self, steps: int) -> None:
         self.at.steps += steps
@@ -316,6 +343,10 @@ class _Trainer:
             path, pool = self.folder / "checkpoint.npz", learner.starts.pool
             kept = load_tree(path, _without_pool(learner), self.configuration)[0]
             learner = kept._replace(starts=kept.starts._replace(pool=pool))
+            try:
+                load_tree(self.folder / name, agent, self.configuration)
+            except (ValueError, FileNotFoundError):  # the next evaluation writes it again
+                self.at.best = -1
         learner = self._place(learner)
         examples = self.shown.examples if self.shown is not None and ppo.cloning > 0 else None
         fixed = self.devices.place((task, examples))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from align_rudder.hierarchy.checkpoints import load_tree, save_tree
+from align_rudder.hierarchy.checkpoints import OtherConfigurationError, load_tree, save_tree
 from align_rudder.hierarchy.interrupts import Stop
 
 __all__ = ["Unfinished", "made_again"]
@@ -16,9 +16,11 @@ __all__ = ["Unfinished", "made_again"]
 
 @contextmanager
 def made_again() -> Iterator[None]:
-    """Say of a file that cannot be loaded how to go on."""
+    """Say of a damaged file how to go on."""
     try:
         yield
+    except OtherConfigurationError:
+        raise
     except ValueError as error:
         raise ValueError(
             f"{error}. Delete that file: the same command makes it again and keeps all others"
