@@ -102,7 +102,11 @@ def play(work: Path, episodes: int) -> dict[str, Any]:
     with MineRLEnv(module="scripted", module_options=WORLD, frame_skip=settings["skip"]) as env:
         followed = Followed(env, model, PictureView(settings["frames"]))
         for name, who in everyone.items():
-            found[name] = evaluate(who, followed, episodes, SEED, MAX_STEPS, sys.stderr.isatty())
+            kept = work / f"played-{name}-{episodes}.json"
+            if not kept.is_file():
+                counts = evaluate(who, followed, episodes, SEED, MAX_STEPS, sys.stderr.isatty())
+                write_json(kept, counts)
+            found[name] = json.loads(kept.read_text())
             print(f"{name}: {found[name]['solved']} of {episodes} with a diamond", flush=True)
     return found
 

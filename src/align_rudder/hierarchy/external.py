@@ -243,7 +243,7 @@ def act(agent: Any, envs: Sequence[Followed], key: jax.Array) -> Chosen:
 
 def choice_of(chosen: Chosen, i: int) -> Any:
     """Return the choice for the i-th environment, as integers."""
-    return jax.tree.map(lambda x: int(x[i]), chosen.action)
+    return jax.tree.map(lambda x: int(np.asarray(x)[i]), chosen.action)
 
 
 class Players(NamedTuple):
