@@ -266,7 +266,7 @@ def test_each_subtask_has_its_accuracy_and_its_success(tmp_path, rng):
         ["updates", "loss_0", "loss_1", "accuracy_0", "accuracy_1"],
         shown,
     )
-    figure = figures.subagent_curves(tmp_path, GOALS[:2], window=3)
+    figure = figures.sub_agent_curves(tmp_path, GOALS[:2], window=3)
     left, right = figure.axes[2:]
     assert left.get_title(loc="left") == "wood 2"
     np.testing.assert_allclose(left.lines[0].get_xydata(), [[50, 25], [100, 75]])
@@ -280,7 +280,7 @@ def test_each_subtask_has_its_accuracy_and_its_success(tmp_path, rng):
             np.testing.assert_allclose(rate, expected)
     assert np.isnan(agents.get_ydata()[0])
     with pytest.raises(ValueError, match="2 sub-tasks; 5 goals"):
-        figures.subagent_curves(tmp_path, GOALS)
+        figures.sub_agent_curves(tmp_path, GOALS)
 
 
 def test_alignment_shows_the_consensus_and_names_its_subgoals():

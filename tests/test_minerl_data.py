@@ -496,7 +496,7 @@ DAMAGES = {
     ),
     "npz byte": (
         lambda p: (p / "rendered.npz").write_bytes(
-            (b := (p / "rendered.npz").read_bytes())[:3000] + b"XXXX" + b[3004:]
+            (b := (p / "rendered.npz").read_bytes())[:3000] + bytes(4) + b[3004:]
         ),
         "rendered.npz is truncated or damaged at ",
     ),

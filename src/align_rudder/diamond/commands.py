@@ -268,7 +268,7 @@ class Evaluate:
                 name = f"{Path(path).resolve().parent.name}-{name}"
             if "cloned" in evaluation["stages"]:
                 _save(figures.subgoal_bars(evaluation), folder / f"{name}-subgoals.png")
-                _save(figures.subagent_curves(path, known.goals), folder / f"{name}-agents.png")
+                _save(figures.sub_agent_curves(path, known.goals), folder / f"{name}-agents.png")
         _draw_alignment(known.model, str(folder / "alignment.png"))
         print(f"figures are in {folder}")
 

@@ -29,7 +29,7 @@ from align_rudder.model import AlignRudder
 from align_rudder.sequences import GAP
 from align_rudder.text import letters_for
 
-__all__ = ["alignment_figure", "learning_curves", "subagent_curves", "subgoal_bars"]
+__all__ = ["alignment_figure", "learning_curves", "sub_agent_curves", "subgoal_bars"]
 
 # Okabe and Ito's colours; a marker of its own for each, for print without colour.
 _STYLES = {
@@ -288,7 +288,7 @@ def _moving_rate(reached: np.ndarray, failed: np.ndarray, window: int) -> np.nda
     return np.divide(last(reached), tries, out=np.full(len(tries), np.nan), where=tries > 0)
 
 
-def subagent_curves(
+def sub_agent_curves(
     folder: str | Path, goals: Sequence[object] = (), window: int | None = None
 ) -> Figure:
     """Return a panel for each sub-task: accuracy while cloning, then success of tries in PPO.
