@@ -123,11 +123,17 @@ def test_results_count_seeds_together_and_keep_methods_in_order():
     json.dumps(tables.results_rows(found))
     low, high = binomtest(3200, 20_000).proportion_ci(method="wilson")
     lines = tables.results_table(found).splitlines()
-    (line,) = [x for x in lines if x.startswith("ALIGN-RUDDER") and " 8 M " in x]
+    (line,) = [x for x in lines if x.startswith("Align-RUDDER") and " 8 M " in x]
     interval = f"{100 * low:.2f}–{100 * high:.2f}"
     expected = ["8", "M", "2", "20,000", "16.00", interval, "12.00–20.00", "47.00", "diamond"]
     assert line.split()[1:] == expected
     assert tables.results_table(found, markdown=True).count("\n| ") == 6
+
+
+def test_what_all_rows_share_is_said_under_the_table():
+    text = tables.results_table([evaluation(**OURS)])
+    assert "seeds" not in text.splitlines()[2] and "worlds" not in text.splitlines()[2]
+    assert "10,000 new worlds" in text and "one seed" in text
 
 
 def test_the_same_seed_twice_is_not_counted_as_two():
@@ -202,7 +208,7 @@ def test_learning_curves_are_means_over_seeds(tmp_path):
     ours, manager, dense = lines_of(figure.axes[0])
     assert (ours.get_label(), dense.get_label()) == (
         "Align-RUDDER",
-        "PPO, reward for each achievement",
+        "PPO, paid for each achievement",
     )
     np.testing.assert_allclose(ours.get_xydata(), [[1000, 0], [2000, 15], [3000, 35]])
     np.testing.assert_allclose(manager.get_xydata(), [[4001, 50]])
@@ -236,7 +242,7 @@ def test_a_training_without_evaluation_is_named(tmp_path):
     figure = figures.learning_curves([folder, empty])
     assert [line.get_label() for line in lines_of(figure.axes[0])] == [
         "Align-RUDDER",
-        "PPO, reward for each achievement (no evaluation yet)",
+        "PPO, paid for each achievement (no evaluation yet)",
     ]
     with pytest.raises(ValueError, match="no training has an evaluation yet"):
         figures.learning_curves([empty])

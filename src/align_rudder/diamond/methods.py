@@ -11,12 +11,12 @@ __all__ = ["METHODS", "training_of"]
 
 METHODS = {
     "align-rudder": "Align-RUDDER",
-    "separate": "… with a network for each sub-task",
-    "no-redistribution": "… without redistribution: paid for the diamond alone",
-    "equal-reward": "… without redistribution: the same for each sub-goal",
-    "no-cloning": "… without behavioural cloning",
-    "ppo-dense": "PPO, reward for each achievement",
-    "ppo-diamond": "PPO, reward for the diamond alone",
+    "separate": "… a network for each sub-task",
+    "no-redistribution": "… paid for the diamond alone",
+    "equal-reward": "… paid the same for each sub-goal",
+    "no-cloning": "… without cloning",
+    "ppo-dense": "PPO, paid for each achievement",
+    "ppo-diamond": "PPO, paid for the diamond alone",
 }
 """Names and descriptions; behavioural cloning alone is the start of `align-rudder`."""
 

@@ -215,7 +215,7 @@ def results_rows(evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
         ours = method == order[0]
         if not rows and ours and all("cloned" in run["stages"] for run in runs):
             rows.append(_row("Behavioural cloning alone", runs, "cloned"))
-        rows.append(_row(runs[0]["label"], runs, stage))
+        rows.append(_row(METHODS.get(method, runs[0]["label"]), runs, stage))
         if ours and stage == "manager" and all("agent" in run["stages"] for run in runs):
             rows.append(_row("… without the main agent", runs, "agent"))
     return rows
@@ -234,27 +234,33 @@ def results_table(evaluations: Sequence[Mapping[str, Any]], markdown: bool = Fal
     """
     rows = results_rows(evaluations)
     several = any(len(row["seeds"]) > 1 for row in rows)
-    header = ["method", "steps", "seeds", "worlds", "diamond %", "95 % interval"]
+    worlds = sorted({row["worlds"] for row in rows})
+    header = ["method", "steps"]
+    header += ["seeds"] if several else []
+    header += ["worlds"] if len(worlds) > 1 else []
+    header += ["diamond %", "95 % interval"]
     header += ["least–most"] if several else []
     header += [f"{_TOOL} %", "deepest item"]
     cells = []
     for row in rows:
-        line = [
-            row["label"],
-            "–" if row["steps"] is None else short_number(row["steps"]),
-            str(len(row["seeds"])),
-            f"{row['worlds']:,}",
-            _percent(row["share"]),
-            f"{_percent(row['low'])}–{_percent(row['high'])}",
-        ]
-        if several:
-            single = len(row["seeds"]) == 1
-            line.append("–" if single else f"{_percent(row['least'])}–{_percent(row['most'])}")
-        cells.append([*line, _percent(row["iron_pickaxe"]), row["deepest"]])
+        n = len(row["seeds"])
+        cell = {
+            "method": row["label"],
+            "steps": "–" if row["steps"] is None else short_number(row["steps"]),
+            "seeds": str(n),
+            "worlds": f"{row['worlds']:,}",
+            "diamond %": _percent(row["share"]),
+            "95 % interval": f"{_percent(row['low'])}–{_percent(row['high'])}",
+            "least–most": f"{_percent(row['least'])}–{_percent(row['most'])}" if n > 1 else "–",
+            f"{_TOOL} %": _percent(row["iron_pickaxe"]),
+            "deepest item": row["deepest"],
+        }
+        cells.append([cell[name] for name in header])
     limits = sorted({row["max_steps"] for row in rows})
+    many = f"{worlds[0]:,} " if len(worlds) == 1 else ""
     notes = [
-        f"new worlds, episodes of at most {' or '.join(f'{n:,}' for n in limits)} steps; Wilson "
-        "interval over worlds",
+        f"{many}new worlds, at most {' or '.join(f'{n:,}' for n in limits)} steps in each; Wilson "
+        "interval over worlds" + ("" if several else "; one seed"),
         "deepest item: reached in at least one world",
     ]
     if several:
