@@ -241,23 +241,24 @@ def demo_seed(seed: int, i: int) -> int:
     return DEMO_SEEDS + 1_000 * seed + i
 
 
-# 3. Events. What may matter in such a world is that the agent changes something: what it holds, or
-#    the thing in front of it. Which changes matter, and in which order, is not said here: the
-#    alignment finds it.
+# 3. Events. What may matter in such a world is that the agent takes or opens something. Which of it
+#    matters, and in which order, is not said here: the alignment finds it. Dropping is no event: it
+#    would be paid anywhere, and the learner would drop the key before it came to the door.
 
 
 def changes(
     obs: dict[str, Any], action: Any, reward: float, next_obs: dict[str, Any], info: Any
 ) -> str | None:
-    """Return what the agent changed, as it sees it itself; None for nothing."""
+    """Return what the agent took or opened, as it sees it itself; None for nothing."""
     hand, front = (VIEW // 2, VIEW - 1), (VIEW // 2, VIEW - 2)
     held, holds = (IDX_TO_OBJECT[int(o["image"][hand][0])] for o in (obs, next_obs))
     if held != holds:
-        return f"take {holds}" if held == "empty" else f"drop {held}"
+        return f"take {holds}" if held == "empty" else None
     before, after = obs["image"][front], next_obs["image"][front]
     if action == Actions.toggle and (before != after).any():
         kind, state = IDX_TO_OBJECT[int(before[0])], int(before[2])
-        return f"{('close', 'open', 'unlock')[state]} {kind}" if kind == "door" else f"open {kind}"
+        did = (None, "open", "unlock")[state] if kind == "door" else "open"
+        return did and f"{did} {kind}"
     return None
 
 

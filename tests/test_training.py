@@ -253,10 +253,13 @@ def test_a_finished_training_is_left_as_it_is(trained, tmp_path, tables, runs):
         assert (tmp_path / "again" / name).read_bytes() == (trained / name).read_bytes()
 
 
-def test_another_seed_is_another_training(trained, tmp_path, tables, runs, monkeypatch):
+def test_another_seed_is_another_training(trained, tmp_path, tables, runs, monkeypatch, caplog):
     interrupt(monkeypatch, "agents", 2)
-    with pytest.raises(Interrupted):
+    with caplog.at_level("INFO", "align_rudder"), pytest.raises(Interrupted):
         train(TASK, tables, runs, replace(TRAINING, seed=1), tmp_path, progress=False)
+    told = [message.rpartition(": ")[2] for message in caplog.messages]
+    rows = read_log(tmp_path / "evaluations.csv")
+    assert told == [f"{row['solved']} of {row['worlds']} new worlds solved" for row in rows] != []
     for name in ("updates.csv", "evaluations.csv", "cloning.csv"):
         one, other = read_log(trained / name), read_log(tmp_path / name)
         assert all(a != b for a, b in zip(one[:2], other[:2]))

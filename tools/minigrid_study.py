@@ -51,14 +51,14 @@ LABELS = {
     "ppo": "PPO",
 }
 GRID = [  # tried for each method
-    {"learning_rate": 3e-4, "ent_coef": 0.01},
-    {"learning_rate": 1e-3, "ent_coef": 0.01},
-    {"learning_rate": 1e-3, "ent_coef": 0.03},
+    {"n_steps": 64, "learning_rate": 1e-3, "ent_coef": 0.01},
+    {"n_steps": 128, "learning_rate": 1e-3, "ent_coef": 0.01},
+    {"n_steps": 256, "learning_rate": 1e-3, "ent_coef": 0.01},
+    {"n_steps": 256, "learning_rate": 5e-4, "ent_coef": 0.02},
 ]
-TUNED_AS = {"bc+progress": "bc"}  # the control takes the settings of what it controls
 MARKS = ("<!-- minigrid: table -->", "<!-- minigrid: end -->")
 BIN = 10_000  # steps of one point of a curve
-TUNING_SEED, TUNING_STEPS = 50, 80_000
+TUNING_SEED = 50
 
 
 @dataclass
@@ -125,21 +125,21 @@ def trial(method: str, args: example.Args) -> dict[str, Any]:
     # Episodes that begin in the last stretch may not have ended.
     complete = (args.steps - args.envs * 270) // BIN
     settings = {k: v for k, v in asdict(args).items() if k not in ("out", "smoke", "seed")}
+    used = args.redistribute or args.progress
     return {
         "method": method,
         "seed": args.seed,
         "curve": episodes.curve(complete),
         "final": example.success_rate(ppo, model, args),
-        "subgoals": [str(goal.symbol) for goal in model.subgoals_],
+        "subgoals": [str(goal.symbol) for goal in model.subgoals_] if used else [],
         "seconds": round(time.perf_counter() - began),
         "settings": settings,
     }
 
 
-def settings_of(study: Study, method: str) -> dict[str, float]:
+def settings_of(study: Study, method: str) -> dict[str, Any]:
     """Return the best settings of the grid: the highest success over the whole of training."""
-    tuned = TUNED_AS.get(method, method)
-    rows = [row for row in read(study.out / "tune.jsonl") if row["method"] == tuned]
+    rows = [row for row in read(study.out / "tune.jsonl") if row["method"] == method]
     if len(rows) < len(GRID):
         raise ValueError(f"{method} is not tuned yet; run with --tune first")
     rows.sort(key=lambda row: GRID.index(chosen(row["settings"])))
@@ -147,7 +147,7 @@ def settings_of(study: Study, method: str) -> dict[str, float]:
     return chosen(best["settings"])
 
 
-def chosen(settings: dict[str, Any]) -> dict[str, float]:
+def chosen(settings: dict[str, Any]) -> dict[str, Any]:
     """Return those of the settings that were tuned."""
     return {key: settings[key] for key in GRID[0]}
 
@@ -162,9 +162,8 @@ def planned(study: Study) -> Iterator[tuple[str, example.Args]]:
     base = example.Args(demos=study.demos)
     if study.tune:
         for values in GRID:
-            for method in (m for m in study.methods if m not in TUNED_AS):
-                options = {**METHODS[method], **values, "steps": TUNING_STEPS}
-                yield method, replace(base, seed=TUNING_SEED, **options)
+            for method in study.methods:
+                yield method, replace(base, seed=TUNING_SEED, **METHODS[method], **values)
     else:
         for seed in range(study.seeds):
             for method in study.methods:

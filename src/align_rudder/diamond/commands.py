@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -177,7 +178,11 @@ class Train:
         known = prepare(self.demos)
         folder = self.out or f"runs/{self.method}-{self.steps:.3g}-{self.seed}".replace("+", "")
         runs = [(demo.states, demo.actions) for demo in known.demos]
-        train(known.task, known.tables, runs, training, folder, devices, sys.stderr.isatty())
+        shown = sys.stderr.isatty()
+        if not shown:  # a line for each evaluation instead of a bar
+            logging.basicConfig(format="%(asctime)s %(message)s")
+            logging.getLogger("align_rudder").setLevel(logging.INFO)
+        train(known.task, known.tables, runs, training, folder, devices, shown)
         if devices.first:
             print(f"trained; see {folder}, or: align-rudder diamond evaluate {folder}")
 

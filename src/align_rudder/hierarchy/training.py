@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -38,6 +39,7 @@ __all__ = ["Training", "load_agent", "load_manager", "train"]
 _PHASES = ("agents", "manager", "done")
 _SAVE_EVERY = 120.0  # seconds
 _MANAGER_EVALUATIONS = 2
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -421,6 +423,8 @@ class _Trainer:
                 head = [self.at.phase, self.at.updates, self.at.steps]
                 reached = np.asarray(reached_goals(judged.tables, found.counts)).sum(axis=0)
                 self.evaluations.write([*head, training.worlds, solved, steps, *reached.tolist()])
+                done = f"{self.at.steps:,} of {training.steps:,} steps ({self.at.phase})"
+                _logger.info("%s: %d of %d new worlds solved", done, solved, training.worlds)
             if solved >= self.at.best:
                 self.at.best = solved
                 self._save(name, agent)
