@@ -52,7 +52,6 @@ def stage(reached, worlds=10_000):
 def evaluation(method="align-rudder", seed=0, steps=8_000_000, **stages):
     return {
         "method": method,
-        "label": method.upper(),
         "steps": steps,
         "seed": seed,
         "max_steps": 10_000,
@@ -179,7 +178,7 @@ def test_bars_are_as_high_as_the_rates():
 def test_bars_of_plain_ppo_have_no_cloning():
     figure = figures.subgoal_bars(evaluation("ppo-dense", agent=OURS["agent"]))
     assert len(figure.axes[0].containers) == 2
-    assert figure.legends[0].get_texts()[1].get_text().startswith("PPO-DENSE")
+    assert figure.legends[0].get_texts()[1].get_text().startswith("PPO, paid for each achievement")
 
 
 def training_folder(path, name="align-rudder", seed=0, solved=(0, 10, 30), manager=(40,)):

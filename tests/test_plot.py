@@ -41,9 +41,9 @@ def test_redistribution_sums_meet_at_the_return(crafting):
 
 
 def test_colours_of_the_first_events_are_far_apart():
-    colours = np.array([ar.plot.event_color(e) for e in range(16)])
-    distance = np.abs(colours[:, None] - colours[None]).sum(axis=2) + 9 * np.eye(16)
-    assert distance.min() > 0.1
+    colours = np.array([ar.plot.event_color(e) for e in range(24)])
+    distance = np.abs(colours[:, None] - colours[None]).sum(axis=2) + 9 * np.eye(24)
+    assert distance.min() > 0.15
     assert ((colours >= 0) & (colours <= 1)).all()
 
 

@@ -72,12 +72,12 @@ def subgoal_bars(evaluation: Mapping[str, Any]) -> Figure:
     Args:
         evaluation: Contents of `evaluation.json`.
     """
-    stages = evaluation["stages"]
+    stages, method = evaluation["stages"], evaluation["method"]
     tuned, steps = stages[final_stage(evaluation)], short_number(evaluation["steps"])
     after = (
         f"fine-tuned, {steps} steps"
         if "cloned" in stages
-        else f"{evaluation['label']}, {steps} steps"
+        else f"{METHODS.get(method, method)}, {steps} steps"
     )
     series = [
         ("demonstrations", _SHOWN, evaluation.get("demonstrations")),

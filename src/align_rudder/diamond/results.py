@@ -15,7 +15,6 @@ from tqdm import tqdm
 
 from align_rudder._files import write_json
 from align_rudder.diamond.demos import Demonstration
-from align_rudder.diamond.methods import METHODS
 from align_rudder.diamond.task import FEATURES, DiamondTask
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedTask
@@ -189,7 +188,6 @@ def evaluate_folder(
     method, training = read_training(folder)
     out: dict[str, Any] = {
         "method": method,
-        "label": METHODS.get(method, method),
         "steps": training.steps,
         "seed": training.seed,
         "worlds": worlds,

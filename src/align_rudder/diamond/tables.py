@@ -150,7 +150,7 @@ def final_stage(evaluation: Mapping[str, Any]) -> str:
         if stage in evaluation["stages"]:
             return stage
     raise ValueError(
-        f"the evaluation of {evaluation.get('label', 'a training')} has neither agent nor manager, "
+        f"the evaluation of {evaluation['method']} has neither agent nor manager, "
         f"{'only ' + ', '.join(evaluation['stages']) if evaluation['stages'] else 'nor any stage'}"
         "; train to the end, then evaluate"
     )
@@ -215,7 +215,7 @@ def results_rows(evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
         ours = method == order[0]
         if not rows and ours and all("cloned" in run["stages"] for run in runs):
             rows.append(_row("Behavioural cloning alone", runs, "cloned"))
-        rows.append(_row(METHODS.get(method, runs[0]["label"]), runs, stage))
+        rows.append(_row(METHODS.get(method, method), runs, stage))
         if ours and stage == "manager" and all("agent" in run["stages"] for run in runs):
             rows.append(_row("… without the main agent", runs, "agent"))
     return rows
@@ -302,10 +302,10 @@ def goals_table(evaluation: Mapping[str, Any], markdown: bool = False) -> str:
     columns = ("demonstrations", "cloned", "fine_tuned")
     rows = [[r["goal"], *(_percent(r[c]) for c in columns)] for r in goals_rows(evaluation)]
     header = ["sub-goal", "demonstrations %", "BC %", "fine-tuned %"]
-    stage = evaluation["stages"][final_stage(evaluation)]
+    stage, method = evaluation["stages"][final_stage(evaluation)], evaluation["method"]
     steps = short_number(evaluation["steps"])
     notes = [f"fine-tuned: {stage['worlds']:,} new worlds, after {steps} steps"]
     if evaluation.get("demonstrations"):
         notes.append(f"demonstrations: {evaluation['demonstrations']['worlds']}")
-    table = Table(f"Sub-goals reached, {evaluation['label']}", header, rows, tuple(notes))
+    table = Table(f"Sub-goals reached, {METHODS.get(method, method)}", header, rows, tuple(notes))
     return table.markdown() if markdown else table.text()

@@ -15,10 +15,12 @@ STRATEGY_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4
 
 
 def event_color(event: int) -> tuple[float, float, float]:
-    """Return the colour of an event: eight hues, then the same ones lighter and lighter."""
-    base = np.array(to_rgb(PALETTE[event % len(PALETTE)]))
-    fade = 0.45 * (1 - 0.6 ** (event // len(PALETTE)))
-    red, green, blue = base + (1 - base) * fade
+    """Return the colour of an event: eight hues, then the same ones lighter, darker and so on."""
+    turn, hue = divmod(event, len(PALETTE))
+    base = np.array(to_rgb(PALETTE[hue]))
+    towards = turn % 2  # white, or black
+    share = 0.0 if turn == 0 else 0.8 - 0.6 ** ((turn + 1) // 2) / 2
+    red, green, blue = base + (towards - base) * share
     return float(red), float(green), float(blue)
 
 
