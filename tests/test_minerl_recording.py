@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("av")
+from align_rudder._locks import only_here
+from align_rudder.minerl import recording
 from align_rudder.minerl.dataset import load_pool
 from align_rudder.minerl.environment import MineRLEnv, replay
 from align_rudder.minerl.pipeline import fit_events, segments
@@ -82,7 +84,53 @@ def test_noise_is_dirt_logs_and_looks(recorded, tmp_path):
 
 def test_a_folder_that_is_taken_is_refused(recorded):
     root = recorded.trajectories[0].path.parents[1]
+    for other in ({"seed": 6}, {"noise": 0.1}, {"version": 4}, {"world": {"hits": 3}}):
+        with pytest.raises(ValueError, match=r"other settings.*give another folder"):
+            record_dataset(root, 1, **{"seed": 5, "noise": 0.05, "world": WORLD, **other})
+    (root / "recording.json").rename(root / "kept.json")  # a dataset of other people
     with pytest.raises(ValueError, match="is already there; give another folder"):
         record_dataset(root, 1)
     with pytest.raises(ValueError, match="holds version 3 of the dataset; version 4 needs"):
         record_dataset(root, 1, 4)
+    (root / "kept.json").rename(root / "recording.json")
+    with only_here(root), pytest.raises(ValueError, match="another run is writing to"):
+        record_dataset(root, 3, seed=5, noise=0.05, world=WORLD)
+
+
+def test_an_interrupted_recording_goes_on_and_leaves_nothing_half_done(tmp_path, monkeypatch):
+    def interrupted(path, pictures):
+        if "player-1" in str(path):
+            raise KeyboardInterrupt
+        film(path, pictures)
+
+    film = recording.film
+    monkeypatch.setattr(recording, "film", interrupted)
+    root = tmp_path / "data"
+    with pytest.raises(KeyboardInterrupt):
+        record_dataset(root, 2, noise=0.0, world=WORLD)
+    (first,) = load_pool(root)
+    made = (first.path / "rendered.npz").stat().st_mtime_ns
+    assert not list(root.glob(".recording-*"))
+    monkeypatch.undo()
+    whole = record_dataset(root, 2, noise=0.0, world=WORLD)
+    assert [trajectory.path for trajectory in load_pool(root, video="frames")] == whole
+    assert (first.path / "rendered.npz").stat().st_mtime_ns == made
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n": 0}, "n=0"),
+        ({"noise": float("nan")}, "noise=nan; 0 to 0.5"),
+        ({"seed": -1}, "seed=-1"),
+        ({"world": {"foo": 3}}, "no option foo; it has version, stage, distance, spread, hits"),
+        ({"world": {"hits": "abc"}}, "hits='abc' is no whole number"),
+        ({"world": {"hits": 1.5}}, r"hits=1\.5 is no whole number"),
+        ({"world": {"spread": None}}, "spread=None is no number"),
+        ({"world": {"stage": "nowhere"}}, "stage='nowhere' is not known"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused_and_leaves_no_folder(tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        record_dataset(tmp_path / "data", **{"n": 1, **options})
+    assert not (tmp_path / "data").exists()

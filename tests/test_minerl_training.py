@@ -282,6 +282,24 @@ def test_another_configuration_is_refused(trained, data, cache):
         load_players(cache.folder)
 
 
+def test_other_data_and_another_world_are_refused(copy, data, cache):
+    fewer = [part[:1] for part in few(data[2])]
+    with pytest.raises(ValueError, match=r"segments is .* there and .* here"):
+        train(fewer, data[3][:2], copy, cache, TRAINING, progress=False)
+    (copy / "world.json").write_text('{"hits": 2}')
+    with MineRLEnv(module="scripted", frame_skip=4) as env:
+        args = (
+            few(data[2]),
+            data[3][:2],
+            copy,
+            cache,
+            TRAINING,
+            [Followed(env, data[1], PictureView(2))],
+        )
+        with pytest.raises(ValueError, match="hits is 2 there and 3 here"):
+            train(*args, progress=False, world={"hits": 3})
+
+
 @pytest.mark.parametrize("name", ["cloned-1.npz", "unfinished-cloned-1.npz", "replays.npz"])
 def test_a_file_that_is_half_written_is_named_and_can_be_made_again(copy, data, cache, name):
     (copy / "cloned-1.npz").rename(copy / "whole.npz")
@@ -318,8 +336,9 @@ def test_wrong_settings_are_refused(data, cache, tmp_path):
         MineRLTraining(frames=0)
     with pytest.raises(ValueError, match="batch=0; at least 1"):
         Cloning(batch=0)
-    with pytest.raises(ValueError, match="trials=0; at least 1"):
-        FineTuning(trials=0)
+    for name, value in {"trials": 0, "steps": 0, "burn_in": -1, "enough": float("nan")}.items():
+        with pytest.raises(ValueError, match=f"{name}={value}"):
+            FineTuning(**{name: value})
     with pytest.raises(ValueError, match=r"no trajectory reaches the sub-goal 'b'"):
         train([few(data[2])[0], []], ["a", "b"], tmp_path / "run", cache, TRAINING)
     (tmp_path / "file").touch()
@@ -354,7 +373,7 @@ def test_evaluate_counts_and_shows(data, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     root, model, _, goals = data
     model.save(tmp_path / "model.npz")
-    configuration = MineRLTraining(frames=3).configuration(goals)
+    configuration = MineRLTraining(frames=3).configuration(goals, [])
     (tmp_path / "run").mkdir()
     (tmp_path / "run/training.json").write_text(json.dumps(configuration))
     for k in range(len(goals)):
@@ -401,8 +420,8 @@ def test_from_recording_to_agents_by_commands_alone(tmp_path, capsys, monkeypatc
     monkeypatch.chdir(tmp_path)
     world = ["--world", "hits=1", "distance=1", "spread=90"]
     assert main(["minerl", "demos", "data", "--n", "3", "--noise", "0", *world]) == 0
-    assert main(["minerl", "demos", "data", "--n", "3", "--noise", "0", *world]) == 2
-    assert "is already there" in capsys.readouterr().err
+    assert main(["minerl", "demos", "data", "--n", "3", "--noise", "0.1", *world]) == 2
+    assert "recordings of other settings" in capsys.readouterr().err
     assert main(["minerl", "events", "data", "--n", "3"]) == 0
     events = capsys.readouterr().out
     assert "3 trajectories" in events
@@ -410,7 +429,12 @@ def test_from_recording_to_agents_by_commands_alone(tmp_path, capsys, monkeypatc
     options = ["--frames", "2", "--epochs", "1", "--batch", "16", "-o", "run"]
     assert main(["minerl", "train", "data", "model.npz", *options]) == 0
     shown = capsys.readouterr().out
-    assert "agents and logs are in run" in shown
+    assert "trained; agents and logs are in run" in shown
+    assert main(["minerl", "train", "data", "model.npz", *options]) == 0
+    assert "nothing was trained" in capsys.readouterr().out
+    with only_here("run"):
+        assert main(["minerl", "train", "nowhere", "model.npz", *options]) == 2
+    assert "another run is writing" in capsys.readouterr().err
     goals = json.loads((tmp_path / "run/training.json").read_text())["goals"]
     assert goals[0] == "log+1"
     assert goals[-1] == "diamond+1"

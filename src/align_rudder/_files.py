@@ -66,9 +66,14 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
 def check_outputs(*paths: str | None) -> None:
     """Say what cannot be written before the work is done, not after it."""
+    seen: set[Path] = set()
     for path in paths:
-        if path is not None:
-            check_writable(path)
+        if path is None:
+            continue
+        file = check_writable(path)
+        if file in seen:
+            raise ValueError(f"{path} is given for two outputs; give each a file of its own")
+        seen.add(file)
 
 
 def write_json(path: str | os.PathLike[str] | None, value: Any) -> None:

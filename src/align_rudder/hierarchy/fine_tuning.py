@@ -51,9 +51,12 @@ class FineTuning:
     ppo: PPO = field(default_factory=lambda: PPO(n_envs=1, n_steps=256, minibatches=4, cloning=0.0))
 
     def __post_init__(self) -> None:
-        for name in ("patience", "evaluate_every", "trials"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}; at least 1 is needed")
+        least = {"steps": 1, "patience": 1, "evaluate_every": 1, "trials": 1}
+        for name, n in {**least, "burn_in": 0, "least_steps": 0}.items():
+            if getattr(self, name) < n:
+                raise ValueError(f"{name}={getattr(self, name)}; at least {n} is needed")
+        if not 0 <= self.enough <= 1:
+            raise ValueError(f"enough={self.enough} is a share; 0 to 1 is needed")
 
 
 class FineTuned(NamedTuple):

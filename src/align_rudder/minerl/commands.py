@@ -13,6 +13,7 @@ from align_rudder._files import check_outputs, write_json, write_whole
 from align_rudder.minerl.learning_commands import Evaluate, Train, options_of
 
 if TYPE_CHECKING:
+    from align_rudder.minerl.autoencoder import AutoEncoder
     from align_rudder.minerl.dataset import Pool
     from align_rudder.minerl.pipeline import Features
 
@@ -21,7 +22,10 @@ __all__ = ["MineRL"]
 
 @dataclass
 class Demos:
-    """Record a dataset in the package's small world, to try everything without the real one."""
+    """Record a dataset in the package's small world, to try everything without the real one.
+
+    The same command goes on where one was stopped.
+    """
 
     data_root: tyro.conf.Positional[str]
     """Folder for the dataset; it is made."""
@@ -121,6 +125,7 @@ class Events:
         from align_rudder.minerl import pipeline
         from align_rudder.minerl.dataset import shortest_with_diamond
 
+        self._check()
         trained = str(Path(self.output).with_suffix("")) + "-autoencoder.npz"
         check_outputs(
             self.output, self.figure, self.json, trained if self.train_autoencoder else None
@@ -131,12 +136,17 @@ class Events:
                 "first to load one, the second to train a new one"
             )
         pictures = self.autoencoder is not None or self.train_autoencoder
+        loaded = None
+        if self.autoencoder is not None:
+            from align_rudder.minerl.autoencoder import AutoEncoder
+
+            loaded = AutoEncoder.load(self.autoencoder)
         if self.cache is not None and not pictures:
             raise ValueError("--cache keeps features of pictures; it needs an auto-encoder")
         shown = sys.stderr.isatty()
         pool = _load(self)
         print(pool.report() + "\n")
-        features = self._features(pool, trained) if pictures else None
+        features = self._features(pool, trained, loaded) if pictures else None
         model = pipeline.fit_events(
             pool,
             self.n,
@@ -149,25 +159,36 @@ class Events:
         )
         chosen = shortest_with_diamond(pool, self.n)
         model.save(self.output)
+        print(f"saved to {self.output}\n")
         found = pipeline.segments(pool, model, features, workers=self.workers, progress=shown)
         print(pipeline.as_text(model, chosen, found))
         write_json(self.json, {"damaged": _damaged(pool), **pipeline.as_data(model, chosen, found)})
         if self.figure is not None:
             from align_rudder.diamond.figures import alignment_figure
 
-            kind = Path(self.figure).suffix.removeprefix(".") or "png"
+            kind = Path(self.figure).suffix.removeprefix(".")
             drawn = alignment_figure(model, threshold=1.0)
             write_whole(self.figure, lambda file: drawn.savefig(file, format=kind, dpi=150))
-        print(f"\nsaved to {self.output}")
 
-    def _features(self, pool: Pool, trained: str) -> Features:
+    def _check(self) -> None:
+        """Refuse what cannot be, before all trajectories are read."""
+        least = {"n": 2, "max_events": 1, "frame_size": 8, "latent": 1, "steps": 1, "seed": 0}
+        for name, n in least.items():
+            if (value := getattr(self, name)) < n:
+                option = name.replace("_", "-")
+                raise ValueError(f"--{option} is {value}; at least {n} is needed")
+        if not 0 < self.subgoal_share <= 1:
+            raise ValueError(f"--subgoal-share is {self.subgoal_share}; a share up to 1 is needed")
+        kinds = (".png", ".svg", ".pdf")
+        if self.figure is not None and Path(self.figure).suffix not in kinds:
+            raise ValueError(f"--figure {self.figure}: its name must end with {', '.join(kinds)}")
+
+    def _features(self, pool: Pool, trained: str, encoder: AutoEncoder | None) -> Features:
         """Return what gives the features of a trajectory's pictures."""
-        from align_rudder.minerl.autoencoder import AutoEncoder, train_autoencoder
+        from align_rudder.minerl.autoencoder import train_autoencoder
         from align_rudder.minerl.cache import ArrayCache
 
-        if self.autoencoder is not None:
-            encoder = AutoEncoder.load(self.autoencoder)
-        else:
+        if encoder is None:
             encoder = train_autoencoder(
                 pool,
                 size=self.frame_size,

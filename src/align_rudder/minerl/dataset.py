@@ -142,7 +142,7 @@ def parallel_map(
         >>> list(parallel_map(str.upper, "abc", workers=2))
         ['A', 'B', 'C']
     """
-    workers = workers or os.cpu_count() or 1
+    workers = (os.cpu_count() or 1) if workers is None else workers
     if workers < 1:
         raise ValueError(f"workers={workers}; at least 1 is needed, or None for all cores")
     if workers == 1:
@@ -172,8 +172,12 @@ def _scan(
             f"the folder {root} {what}; give the folder of the MineRL dataset, which holds "
             f"{', '.join(TASKS)}"
         )
+    if root.name in TASKS:
+        raise ValueError(f"{root} is the folder of one task; give the one that it is in")
     if isinstance(tasks, str):
         tasks = [tasks]
+    if tasks is not None and not tasks:
+        raise ValueError(f"no task is named; name some of {', '.join(TASKS)}, or leave it out")
     names = [t for t in TASKS if (root / t).is_dir()] if tasks is None else list(tasks)
     for name in names:
         task_named(name)
@@ -293,7 +297,7 @@ def load_pool(
         message = f"{len(damaged)} of {total} trajectories in {root} are damaged:\n  {listed}"
         if not pool.trajectories:
             raise ValueError(f"{message}\nNone is left; download the dataset again")
-        warn(f"{message}\nThey are left out; see Pool.damaged")
+        warn(f"{message}\nThey are left out")
     return pool
 
 
@@ -311,6 +315,6 @@ def shortest_with_diamond(trajectories: Iterable[Trajectory], n: int = 10) -> li
     if len(with_one) < n:
         raise ValueError(
             f"{len(with_one)} trajectories mined a diamond; {n} are asked for: ask for fewer, or "
-            "check Pool.damaged"
+            "see which were left out as damaged"
         )
     return with_one[:n]

@@ -8,6 +8,7 @@ runs the small world of `scripted.py` through the same server.
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import os
 import select
@@ -28,6 +29,7 @@ import numpy as np
 
 from align_rudder.episodes import tree_index
 from align_rudder.minerl.convert import episode_space
+from align_rudder.minerl.scripted import ScriptedEnv
 from align_rudder.minerl.server import LENGTHS, pack, unpack
 from align_rudder.minerl.spaces import (
     BUTTONS,
@@ -52,7 +54,8 @@ INSTALL = f"""minerl runs the real Minecraft and needs Java 8 and an old Python 
     minerl-env/bin/pip install "gym==0.19.0" "minerl==0.3.7"      (or minerl==0.4.4)
 Then give python="minerl-env/bin/python", or set {PYTHON_VARIABLE} to it; without a screen
 python=["xvfb-run", "-a", "minerl-env/bin/python"]. To try things out without Minecraft:
-MineRLEnv(module="scripted")."""
+MineRLEnv(module="scripted"). On the command line these are --environment.python and
+--environment.module scripted."""
 
 _HERE = Path(__file__).parent
 _CLOSING = 20.0  # seconds that an environment has to close
@@ -329,6 +332,16 @@ def _listed(values: Sequence[Any]) -> str:
     return "an index: " + ", ".join(f"{i} {value}" for i, value in enumerate(values))
 
 
+def _check_world(task: str, options: Mapping[str, Any]) -> None:
+    """Say what is wrong with options of the small world, before a process is started for it."""
+    known = [name for name in inspect.signature(ScriptedEnv).parameters if name != "task"]
+    if unknown := [name for name in options if name not in known]:
+        raise ValueError(
+            f"the small world has no option {', '.join(unknown)}; it has {', '.join(known)}"
+        )
+    ScriptedEnv(task, **options)
+
+
 def _command(
     python: str | os.PathLike[str] | Sequence[str] | None,
     module: str | None,
@@ -354,6 +367,7 @@ def _command(
             f"interpreter that has minerl. {INSTALL}"
         )
     if module == "scripted":
+        _check_world(task, options)
         module = f"{_HERE / 'scripted.py'}:make"
     if module is not None and ":" not in module:
         raise ValueError(

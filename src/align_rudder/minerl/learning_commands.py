@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
 from align_rudder._files import check_outputs, write_json
+from align_rudder._locks import only_here
 
 if TYPE_CHECKING:
     from align_rudder.hierarchy.external import Followed
@@ -135,6 +138,10 @@ class Train:
         from align_rudder.minerl.training import MineRLTraining, train
         from align_rudder.model import AlignRudder
 
+        least = {"environments": 0, "seed": 0, "evaluations": 1}
+        for name, n in least.items():
+            if (value := getattr(self, name)) < n:
+                raise ValueError(f"--{name} is {value}; at least {n} is needed")
         tuning = FineTuning(
             steps=self.steps,
             burn_in=self.burn_in,
@@ -151,6 +158,12 @@ class Train:
         training = MineRLTraining(self.seed, self.skip, self.frames, cloning, tuning, managing)
         model = AlignRudder.load(self.model)
         shown = sys.stderr.isatty()
+        if not shown:  # a line for each agent instead of a bar
+            logging.basicConfig(format="%(asctime)s %(message)s")
+            logging.getLogger("align_rudder").setLevel(logging.INFO)
+        if Path(self.out).is_dir():
+            with only_here(self.out):
+                pass  # whether another run is there, before the dataset is read
         with ExitStack() as stack:
             envs = []
             for _ in range(self.environments):  # first, as they may not be there
@@ -168,12 +181,14 @@ class Train:
             found = segments(pool, model, features, workers=self.workers, progress=shown)
             parts = [[(s.trajectory, s.start, s.stop) for s in task.segments] for task in found]
             goals = [str(task.goal.symbol) for task in found]
-            train(parts, goals, self.out, cache, training, envs, shown)
-        print(f"trained; agents and logs are in {self.out}")
+            world = {"module": self.environment.module, "world": list(self.environment.world)}
+            made = train(parts, goals, self.out, cache, training, envs, shown, world)
+        done = "trained" if made else "all agents were there already, nothing was trained"
+        print(f"{done}; agents and logs are in {self.out}")
 
     def _every(self, steps: int) -> int:
         """Return the steps between two evaluations."""
-        return max(steps // max(self.evaluations, 1), 1)
+        return max(steps // self.evaluations, 1)
 
 
 @dataclass
@@ -205,8 +220,10 @@ class Evaluate:
         from align_rudder.model import AlignRudder
 
         check_outputs(self.json)
-        if self.episodes < 1:
-            raise ValueError(f"--episodes is {self.episodes}; at least 1 is needed")
+        for name, n in {"episodes": 1, "max_steps": 1, "seed": 0}.items():
+            if (value := getattr(self, name)) < n:
+                option = name.replace("_", "-")
+                raise ValueError(f"--{option} is {value}; at least {n} is needed")
         players, configuration = load_players(self.folder, self.stage)
         goals, model = configuration["goals"], AlignRudder.load(self.model)
         if goals != [str(goal.symbol) for goal in model.subgoals_]:

@@ -178,6 +178,9 @@ def fit_events(
             for task in segments(pool, model):
                 print(task.goal.symbol, len(task.segments))
     """
+    _check_pool(pool)
+    if not 0 < subgoal_share <= 1:
+        raise ValueError(f"subgoal_share={subgoal_share} is a share; above 0, at most 1 is needed")
     demos = demonstrations(pool, n, features, workers=workers, progress=progress)
     encoder = InventoryEvents(max_events, features=None if features is None else _ENTRY)
     model = AlignRudder(
@@ -191,6 +194,11 @@ def fit_events(
         },
     )
     return model.fit([episode for _, episode in demos])
+
+
+def _check_pool(pool: Any) -> None:
+    if not isinstance(pool, Pool):
+        raise ValueError(f"{type(pool).__name__} is no pool; give what load_pool returned")
 
 
 def segments(
@@ -218,7 +226,10 @@ def segments(
         workers: Number of threads; all cores if None. The result does not depend on it.
         progress: Whether to show a progress bar.
     """
-    encoder = model.events_
+    _check_pool(pool)
+    encoder = getattr(model, "events_", None)
+    if encoder is None:
+        raise ValueError("the model is not fitted; give one that fit_events returned")
     if not isinstance(encoder, InventoryEvents):
         raise ValueError(
             f"the model has events of the kind {type(encoder).__name__}; give one that fit_events "
@@ -233,7 +244,8 @@ def segments(
     goals = model.subgoals_
     if not goals:
         raise ValueError(
-            "the model has no sub-goals; lower subgoal_share or subgoal_threshold in fit_events"
+            "the model has no sub-goals; lower subgoal_threshold, or without one subgoal_share, "
+            "when it is fitted"
         )
     pssm = model.strategies_[0].profile.pssm
     found: list[list[PoolSegment]] = [[] for _ in goals]

@@ -6,7 +6,9 @@ the real dataset and without Minecraft.
 
 from __future__ import annotations
 
+import json
 import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from align_rudder._files import write_whole
+from align_rudder._locks import only_here
 from align_rudder.minerl.colours import film
 from align_rudder.minerl.environment import MineRLEnv
 from align_rudder.minerl.scripted import scripted_action
@@ -39,6 +43,8 @@ def record_dataset(
 ) -> list[Path]:
     """Write a dataset of ObtainDiamond in which every trajectory finds the diamond.
 
+    A trajectory is written whole or not at all. The same call goes on where one was stopped.
+
     Args:
         root: The folder of the dataset; it is made.
         n: Number of trajectories.
@@ -52,18 +58,43 @@ def record_dataset(
     Returns:
         The folders of the trajectories.
     """
-    folder = claim_folder(root, _TASK, version)
-    folders = []
+    if n < 1 or seed < 0:
+        raise ValueError(f"n={n}, seed={seed}; n must be at least 1, seed at least 0")
+    if not 0 <= noise <= 0.5:
+        raise ValueError(f"noise={noise}; 0 to 0.5 is needed, or the diamond is never reached")
     options = {**(world or {}), "version": version}
-    with MineRLEnv(module="scripted", module_options=options) as env:
+    settings = {"seed": seed, "noise": noise, "world": options}
+    folders: list[Path] = []
+    with MineRLEnv(module="scripted", module_options=options) as env, only_here(root):
+        folder = _claim(Path(root), version, settings)
         for i in tqdm(range(n), "recording", disable=not progress):
-            rng = np.random.default_rng([seed, i])
-            arrays, pictures = play(env, seed + i, rng, noise, version)
-            name = f"v{version}_scripted_player-{i}_0-{len(pictures) - 1}"
-            write_trajectory(folder / name, arrays, version, len(pictures))
-            film(folder / name / "recording.mp4", pictures)
-            folders.append(folder / name)
+            start = f"v{version}_scripted_player-{i}_0-"
+            there = sorted(folder.glob(f"{start}*"))
+            if not there:
+                rng = np.random.default_rng([seed, i])
+                arrays, pictures = play(env, seed + i, rng, noise, version)
+                name = f"{start}{len(pictures) - 1}"
+                with tempfile.TemporaryDirectory(dir=root, prefix=".recording-") as temporary:
+                    write_trajectory(Path(temporary) / name, arrays, version, len(pictures))
+                    film(Path(temporary) / name / "recording.mp4", pictures)
+                    there = [(Path(temporary) / name).rename(folder / name)]
+            folders += there
     return folders
+
+
+def _claim(root: Path, version: int, settings: dict[str, Any]) -> Path:
+    """Return the folder of the trajectories, new or with those of the same settings."""
+    noted, folder = root / "recording.json", root / _TASK
+    if noted.is_file() and folder.is_dir():
+        if json.loads(noted.read_text()) != settings:
+            raise ValueError(
+                f"{root} holds recordings of other settings, {noted.read_text().strip()}; use "
+                "these to go on, or give another folder"
+            )
+        return folder
+    claim_folder(root, _TASK, version).mkdir()
+    write_whole(noted, lambda file: file.write((json.dumps(settings) + "\n").encode()))
+    return folder
 
 
 def play(

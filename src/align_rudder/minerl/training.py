@@ -6,8 +6,10 @@ stopped goes on with the first that is missing, from where that one was saved la
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,7 @@ __all__ = ["MineRLTraining", "evaluate", "load_players", "train"]
 Segments = Sequence[Sequence[tuple[Trajectory, int, int]]]
 """For each sub-task its segments: trajectory, first step, the step after the last."""
 _REPLAYS = "replays.npz"
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -75,9 +78,11 @@ class MineRLTraining:
         if self.skip < 1 or self.frames < 1:
             raise ValueError(f"skip={self.skip}, frames={self.frames}; at least 1 is needed")
 
-    def configuration(self, goals: Sequence[str]) -> dict[str, Any]:
+    def configuration(self, goals: Sequence[str], segments: Segments) -> dict[str, Any]:
         """Return what the files of a folder must agree on."""
-        return json.loads(json.dumps({**asdict(self), "goals": list(goals)}))
+        parts = [[(t.task, t.name, start, stop) for t, start, stop in part] for part in segments]
+        data = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+        return json.loads(json.dumps({**asdict(self), "goals": list(goals), "segments": data}))
 
 
 def train(
@@ -88,7 +93,8 @@ def train(
     training: MineRLTraining,
     envs: Sequence[Followed] = (),
     progress: bool = True,
-) -> None:
+    world: Mapping[str, Any] | None = None,
+) -> int:
     """Train all sub-agents, and the main agent if there are environments.
 
     Args:
@@ -99,6 +105,10 @@ def train(
         training: Settings.
         envs: Environments to fine-tune in.
         progress: Whether to show progress bars.
+        world: What the environments are, as JSON; agents fine-tuned in another one are refused.
+
+    Returns:
+        How many agents were made; those that were there already are not counted.
     """
     folder = Path(folder)
     for goal, found in zip(goals, segments, strict=True):
@@ -108,24 +118,26 @@ def train(
                 "the data that the model was fitted to"
             )
     with only_here(folder), stop_on_signal() as stop:
-        configuration = training.configuration(goals)
-        _claim(folder, configuration)
+        configuration = training.configuration(goals, segments)
+        _claim(folder / "training.json", configuration)
+        if envs and world is not None:
+            _claim(folder / "world.json", json.loads(json.dumps(world)))
         trainer = _Trainer(folder, configuration, training, len(goals), progress, stop)
         agents = trainer.clone(segments, cache, envs)
         if envs:
             agents = trainer.tune(agents, envs)
             trainer.manage(agents, envs)
+    return trainer.made
 
 
-def _claim(folder: Path, configuration: dict[str, Any]) -> None:
+def _claim(path: Path, configuration: dict[str, Any]) -> None:
     """Write the configuration, or refuse a folder that has another."""
-    path = folder / "training.json"
     if path.is_file():
         other = differences(_read(path), configuration)
         if other:
             raise ValueError(
-                f"{folder} belongs to another configuration: {'; '.join(other)}; use that one "
-                "again, or another folder"
+                f"{path.parent} belongs to another configuration: {'; '.join(other)}; use that "
+                "one again, or another folder"
             )
     else:
         write_json(path, configuration)
@@ -135,7 +147,9 @@ def _read(path: Path) -> dict[str, Any]:
     """Return the configuration of a training."""
     try:
         found = json.loads(path.read_text())
-        if not isinstance(found["goals"], list):
+        if not isinstance(found, dict):
+            raise ValueError(f"it holds a {type(found).__name__}")
+        if path.name == "training.json" and not isinstance(found["goals"], list):
             raise ValueError("its goals are no list")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(
@@ -157,6 +171,7 @@ class _Trainer:
     ) -> None:
         self.folder, self.configuration, self.training = folder, configuration, training
         self.n, self.progress, self.stop = n_subtasks, progress, stop
+        self.made = 0
         kept = folder / _REPLAYS
         with made_again():
             self.replays = Replays.load(kept, n_subtasks) if kept.is_file() else Replays(n_subtasks)
@@ -174,6 +189,10 @@ class _Trainer:
             save_tree(path, make(unfinished), self.configuration)
             self._save_replays()
             unfinished.remove()
+            self.made += 1
+            _logger.info("%s is trained", path.name)
+        else:
+            _logger.info("%s is there already", path.name)
         with made_again():
             return load_tree(path, new(), self.configuration)[0]
 

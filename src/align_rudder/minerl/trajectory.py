@@ -109,7 +109,9 @@ class Trajectory:
         except FileNotFoundError:
             raise self.damaged("it has no rendered.npz") from None
         except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-            raise self.damaged(f"rendered.npz is truncated or damaged ({error})") from error
+            # NumPy takes what it does not know for a pickle, and would have it loaded.
+            why = "not an archive of arrays" if "pickle" in str(error) else error
+            raise self.damaged(f"rendered.npz is truncated or damaged ({why})") from error
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise self.damaged("rendered.npz is a single array, not an archive")
         with archive:
