@@ -36,7 +36,7 @@ class FineTuning:
         patience: Steps without a sub-goal after which an episode is cut off.
         evaluate_every: Steps between evaluations.
         trials: Episodes of an evaluation; the best agent is kept.
-        enough: Success rate of an evaluation with which the training ends early,
+        enough: Success rate of an evaluation with which the training ends early (above 1: never),
         least_steps: but not before so many steps.
         ppo: Hyper-parameters; `n_envs` is given by the environments.
     """
@@ -55,8 +55,8 @@ class FineTuning:
         for name, n in {**least, "burn_in": 0, "least_steps": 0}.items():
             if getattr(self, name) < n:
                 raise ValueError(f"{name}={getattr(self, name)}; at least {n} is needed")
-        if not 0 <= self.enough <= 1:
-            raise ValueError(f"enough={self.enough} is a share; 0 to 1 is needed")
+        if not self.enough >= 0:
+            raise ValueError(f"enough={self.enough}; a share is needed, or above 1 for never")
 
 
 class FineTuned(NamedTuple):
