@@ -132,6 +132,18 @@ def test_options_reach_the_model(files, capsys):
         (["fit", "empty.jsonl"], "holds no sequence"),
         (["fit", "headless.fasta"], "begins with a line '>name'"),
         (["fit", "cut.npz"], "truncated"),
+        (["fit", "folder.npz"], "it is a folder"),
+        (["fit", ""], "is empty"),
+        (["fit", "nan.npz"], r"nan\.npz, episode 1: rewards\[0\] is nan"),
+        (["fit", "objects.npz"], "one of its arrays holds Python objects"),
+        (["fit", "twice.npz"], r"twice\.npz: observations is there, and observations/x too"),
+        (["fit", "demos.npz", "-o", "demos.npz"], "demos.npz is read, and would be overwritten"),
+        (["fit", "demos.npz", "-o", "x", "--json", "x"], "x is given for two outputs"),
+        (["fit", "demos.npz", "-o", "demos.txt/m.npz"], "demos.txt is a file, not a folder"),
+        (["fit", "demos.npz", "--events", "delta", "--max-events", "0"], "--max-events is 0"),
+        (["redistribute", "states.npz", "new.npz", "-o", "new.npz"], "new.npz is read"),
+        (["report", "states.npz", "new.npz", "-o", "./states.npz"], "states.npz is read"),
+        (["report", "lake.npz", "new.npz", "--env", "FrozenLake-v1"], "no state of the map|same"),
         (["fit", "demos.npz", "-o", "missing/m.npz"], "missing does not exist; create it"),
         (["fit", "demos.npz", "--json", "missing/m.json"], "missing does not exist; create it"),
         (["fit", "demos.npz", "-o", "pipe"], "device or pipe"),
@@ -150,6 +162,15 @@ def test_mistakes_are_told_in_one_line(files, monkeypatch, capsys, arguments, me
     monkeypatch.chdir(files)
     Path("demos.txt").write_text("x")
     os.mkfifo("pipe")
+    Path("folder.npz").mkdir()
+    plain = {"actions": [0, 0], "lengths": [1, 1]}
+    np.savez("nan.npz", observations=[0, 1, 0, 1], rewards=[1, np.nan], **plain)
+    objects = np.array([None, {}, 1, 2], dtype=object)
+    np.savez("objects.npz", observations=objects, rewards=[1, 1], **plain)
+    both = {"observations": [0, 1, 0, 1], "observations/x": [0, 1, 0, 1]}
+    np.savez("twice.npz", rewards=[1, 1], **plain, **both)
+    walks = [ar.Episode([0, 4, 8, 9], [1, 1, 2], [0, 0, 1])] * 2
+    ar.AlignRudder(ar.StateEvents()).fit(walks).save("lake.npz")
     Path("one.jsonl").write_text('["a", "b"]\n')
     Path("broken.jsonl").write_text('["a", "b"]\n["a",\n')
     Path("noreturn.jsonl").write_text('{"events": ["a"], "return": "much"}\n')

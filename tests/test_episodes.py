@@ -173,6 +173,8 @@ def test_rewards_must_be_finite(value):
         ({"rewards": [[1.0], [2.0], [3.0]]}, r"shape \(3, 1\); one number for each step"),
         ({"rewards": 1.0}, r"shape \(\)"),
         ({"rewards": ["a", "b", "c"]}, "rewards must be numbers"),
+        ({"rewards": ["1", "2", "3"]}, "rewards must be numbers.*text"),
+        ({"rewards": [1j, 2.0, 3.0]}, "rewards must be numbers.*complex"),
         ({"rewards": [[1.0], 2.0, 3.0]}, "rewards must be numbers"),
         ({"observations": [[0], [1, 2], [3], [4]]}, "observations is ragged.*different shapes"),
         ({"actions": [[0], [1, 2], [3]]}, "actions is ragged"),

@@ -158,6 +158,19 @@ def test_the_table_of_the_docs_is_that_of_the_raw_results():
     page = (FOLDER.parent / "docs" / "own-environment.md").read_text("utf-8")
     table = study.table(rows) + "\n" if rows else ""  # none before the study is run
     assert f"{study.MARKS[0]}\n{table}{study.MARKS[1]}" in page
+    readme = (FOLDER.parent / "README.md").read_text("utf-8")
+    for method, label in {
+        "bc+redistributed": "**cloned, redistributed reward**",
+        "redistributed": "redistributed reward, no cloning",
+        "bc+progress": "cloned, progress observed, the control",
+        "bc": "cloned",
+        "ppo": "PPO",
+    }.items():
+        mine = [row for row in rows if row["method"] == method]
+        end, mean = (np.mean([f(row) for row in mine]) for f in (lambda r: r["final"], study.area))
+        bold = "**" if method == "bc+redistributed" else ""
+        assert f"| {label} | {bold}{end:.0%}".replace("%", " %") in readme
+        assert f"{bold} | {bold}{mean:.0%}".replace("%", " %") + f"{bold} |" in readme
     for method in {row["method"] for row in rows}:
         mine = [row for row in rows if row["method"] == method]
         assert sorted(row["seed"] for row in mine) == list(range(len(mine)))

@@ -378,3 +378,13 @@ def test_more_rows_than_asked_for_are_counted():
 def test_an_event_without_a_symbol_is_not_shown_as_a_gap(event):
     with pytest.raises(ValueError, match="2 symbols"):
         format_alignment(np.array([[0, 1, event]]), ["a", "b"])
+
+
+def test_very_long_names_and_alignments_are_cut_in_a_terminal():
+    assert max(map(len, legend(["a" * 5000, "b"], ["A", "B"]).splitlines())) <= 100
+    assert legend(["", "b b"], ["A", "B"]) == "A = '', B = b b"
+    matrix = np.zeros((150, 5000), int)
+    shown = format_alignment(matrix, ["ab"]).splitlines()
+    assert len(shown) < 1100
+    columns = sum(len(line) - 5 for line in shown if line.startswith("  0  "))
+    assert f"… and {5000 - columns} more columns" in "\n".join(shown)

@@ -724,3 +724,15 @@ def test_a_detour_of_one_demonstration_earns_nothing():
     assert (everything.redistribute_events("KxDC", 1.0).rewards > 0).all()
     with pytest.raises(ValueError, match=r"min_conservation=1.5 is a share"):
         AlignRudder(min_conservation=1.5).fit_events(runs)
+
+
+def test_demonstrations_of_no_strategy_do_not_change_what_is_paid():
+    alone = AlignRudder().fit_events([["k", "d", "c"]] * 6)
+    others = [["x", "y"], ["p"], ["q", "r", "s"]]
+    with pytest.warns(AlignRudderWarning, match="not part of a strategy"):
+        model = AlignRudder().fit_events([["k", "d", "c"]] * 6 + others)
+    assert model.outliers_.tolist() == [6, 7, 8]
+    for one in (alone, model):
+        rr = one.redistribute_events(["k", "d", "c"])
+        np.testing.assert_allclose(rr.rewards, [1 / 3] * 3)
+        assert rr.correction == pytest.approx(0)

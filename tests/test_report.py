@@ -330,3 +330,24 @@ def test_notebook_is_bounded_and_escapes(rng):
     with pytest.warns(ar.AlignRudderWarning):
         none = ar.AlignRudder().fit_events([list(rng.permutation(8)) for _ in range(4)])
     assert "share no strategy" in none._repr_html_()
+
+
+@pytest.mark.parametrize("episodes", ["demos.npz", 3, crafting_episode(3)])
+def test_episodes_that_are_no_list_are_refused(crafting, tmp_path, episodes):
+    with pytest.raises(ValueError, match="a list of episodes is needed"):
+        write_report(crafting, episodes, tmp_path / "r.html")
+
+
+def test_no_episodes_at_all_are_fine(crafting, tmp_path):
+    verdict = write_report(crafting, None, tmp_path / "r.html")
+    data = json.loads(Parsed((tmp_path / "r.html").read_text()).scripts["data"])
+    assert data["episodes"] == []
+    assert data["verdict"] == verdict
+
+
+def test_the_terminal_says_what_the_page_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    ar.AlignRudder().fit_events(["abc", "abc", "abc"]).save("m.npz")
+    (tmp_path / "logs.jsonl").write_text('["x", "y"]\n')
+    assert main(["report", "m.npz", "logs.jsonl"]) == 0
+    assert "Episode 0: no event that the model knows" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -55,6 +55,8 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], objec
 def check_writable(path: str | os.PathLike[str]) -> Path:
     """Return the file that a path leads to, or say why none can be written there."""
     path = Path(path).resolve()
+    if path.parent.exists() and not path.parent.is_dir():
+        raise ValueError(f"cannot write {path}: {path.parent} is a file, not a folder")
     if not path.parent.is_dir():
         raise ValueError(f"cannot write {path}: the folder {path.parent} does not exist; create it")
     if path.is_dir():
@@ -64,13 +66,21 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     return path
 
 
-def check_outputs(*paths: str | None) -> None:
-    """Say what cannot be written before the work is done, not after it."""
+def check_outputs(*paths: str | None, inputs: Sequence[str | None] = ()) -> None:
+    """Say what cannot be written before the work is done, not after it.
+
+    Args:
+        paths: Files that will be written.
+        inputs: Files that are read, which must not be overwritten.
+    """
+    read = {Path(path).resolve() for path in inputs if path}
     seen: set[Path] = set()
     for path in paths:
         if path is None:
             continue
         file = check_writable(path)
+        if file in read:
+            raise ValueError(f"{path} is read, and would be overwritten; give another output")
         if file in seen:
             raise ValueError(f"{path} is given for two outputs; give each a file of its own")
         seen.add(file)
@@ -137,6 +147,11 @@ def load_npz(
     except Exception as error:  # a damaged archive can fail in any of many ways
         # NumPy takes what it does not know for a pickle, and would have it loaded.
         why = "not an archive of arrays" if "pickle" in str(error) else error
+        if "Object arrays" in str(error):
+            raise ValueError(
+                f"{path} cannot be read as an npz file without pickle, which is not loaded: one of "
+                "its arrays holds Python objects; save numbers or strings (look at each dtype)"
+            ) from error
         raise ValueError(
             f"{path} cannot be read as an npz file: it is truncated, damaged or another kind of "
             f"file ({why})"

@@ -63,7 +63,9 @@ class Fit:
 
     def run(self) -> None:
         """Fit, save and show."""
-        check_outputs(self.output, self.json)
+        check_outputs(self.output, self.json, inputs=[self.demos])
+        if sys.stderr.isatty():
+            print("aligning; a first run compiles for some seconds …", file=sys.stderr)
         source = load_source(self.demos)
         asked = (self.events, self.max_events, self.keys)
         if source.episodes is None and asked != ("auto", None, None):
@@ -108,7 +110,7 @@ class Redistribute:
 
     def run(self) -> None:
         """Redistribute, write files, show a table."""
-        check_outputs(self.output, self.json)
+        check_outputs(self.output, self.json, inputs=[self.model, self.episodes])
         model = AlignRudder.load(self.model)
         source = load_source(self.episodes)
         if source.episodes is not None:
@@ -164,7 +166,7 @@ class Show:
 
     def run(self) -> None:
         """Load and show."""
-        check_outputs(self.json)
+        check_outputs(self.json, inputs=[self.model])
         model = AlignRudder.load(self.model)
         write_json(self.json, as_data(model))
         print(model.summary())
@@ -176,6 +178,8 @@ class Show:
 def _encoder(
     kind: str, max_events: int | None, keys: tuple[str, ...] | None
 ) -> EventEncoder | None:
+    if max_events is not None and max_events < 1:
+        raise ValueError(f"--max-events is {max_events}; at least 1 is needed")
     options: dict[str, Any] = {} if max_events is None else {"max_events": max_events}
     if keys is not None:
         options["keys"] = keys
@@ -246,10 +250,9 @@ def main(args: list[str] | None = None) -> int:
             print(f"error: {error}", file=sys.stderr)
             return 2
         except KeyboardInterrupt:
-            print(
-                "interrupted; what is finished is kept, the same command goes on from there",
-                file=sys.stderr,
-            )
+            goes_on = isinstance(parsed.command, (Reproduce, Tune, Diamond, MineRL))
+            kept = "what is finished is kept, the same command goes on from there"
+            print(f"interrupted; {kept if goes_on else 'begin again'}", file=sys.stderr)
             return 130
     return 0
 

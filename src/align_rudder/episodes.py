@@ -119,6 +119,9 @@ class Episode:
 
     def __post_init__(self) -> None:
         try:
+            kind = np.asarray(self.rewards).dtype.kind
+            if kind in "cSU":
+                raise ValueError("these are " + ("complex" if kind == "c" else "text"))
             rewards = np.array(self.rewards, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"rewards must be numbers, one for each step: {error}") from error
@@ -221,12 +224,14 @@ def _flatten(tree: Tree, name: str) -> dict[str, np.ndarray]:
 
 
 def _unflatten(arrays: Mapping[str, np.ndarray], name: str) -> Tree:
-    if name in arrays:
-        return arrays[name]
     prefix = f"{name}/"
     keys = list(
         dict.fromkeys(k[len(prefix) :].split("/")[0] for k in arrays if k.startswith(prefix))
     )
+    if name in arrays:
+        if keys:
+            raise ValueError(f"{name} is there, and {name}/{keys[0]} too; keep one of the two")
+        return arrays[name]
     if not keys:
         raise ValueError(f"the file has no {name!r}; it has {sorted(arrays)}")
     parts = {key: _unflatten(arrays, prefix + key) for key in keys}
@@ -291,7 +296,10 @@ def load_episodes(path: str | os.PathLike[str]) -> list[Episode]:
     n, steps = len(lengths), int(lengths.sum())
     if (lengths <= 0).any():
         raise ValueError(f"{path}: every entry of lengths must be positive, got {lengths.min()}")
-    observations, actions = _unflatten(arrays, "observations"), _unflatten(arrays, "actions")
+    try:
+        observations, actions = _unflatten(arrays, "observations"), _unflatten(arrays, "actions")
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
     hint = f"lengths add up to {steps} steps in {n} episodes (each with one more observation)"
     _check_length(arrays["rewards"], steps, f"{path}: rewards", hint)
     _check_length(actions, steps, f"{path}: actions", hint)
@@ -305,15 +313,18 @@ def load_episodes(path: str | os.PathLike[str]) -> list[Episode]:
             )
         flags[name] = np.broadcast_to(given, n)
     infos = json.loads(arrays["infos"].tobytes().decode()) if "infos" in arrays else [None] * n
-    ends = np.cumsum(lengths)
-    return [
-        Episode(
-            tree_index(observations, np.s_[end - length + i : end + i + 1]),
-            tree_index(actions, np.s_[end - length : end]),
-            arrays["rewards"][end - length : end],
-            terminated=bool(flags["terminated"][i]),
-            truncated=bool(flags["truncated"][i]),
-            infos=infos[i],
-        )
-        for i, (length, end) in enumerate(zip(lengths, ends, strict=True))
-    ]
+    episodes = []
+    for i, (length, end) in enumerate(zip(lengths, np.cumsum(lengths), strict=True)):
+        try:
+            episode = Episode(
+                tree_index(observations, np.s_[end - length + i : end + i + 1]),
+                tree_index(actions, np.s_[end - length : end]),
+                arrays["rewards"][end - length : end],
+                terminated=bool(flags["terminated"][i]),
+                truncated=bool(flags["truncated"][i]),
+                infos=infos[i],
+            )
+        except ValueError as error:
+            raise ValueError(f"{path}, episode {i}: {error}") from error
+        episodes.append(episode)
+    return episodes

@@ -102,7 +102,8 @@ class AlignRudder(BaseEstimator):
 
     Notes:
         R_{t+1} = (S(τ_t) − S(τ_{t−1}))·C with C = (E[G] − baseline) / E[S(τ)] over the
-        demonstrations, S the best score over the strategies, and S = 0 after the start state.
+        demonstrations that are part of a strategy, S the best score over the strategies, and S = 0
+        after the start state.
         The correction R_{T+2} = G − Σ R makes the return equal for every episode. That is for
         undiscounted returns: with γ < 1 a reward that comes earlier counts for more.
 
@@ -289,11 +290,12 @@ class AlignRudder(BaseEstimator):
             Profile.from_alignment(alignment, p, self.min_conservation) for _, alignment in parts
         ]
         scorer = Scorer([profile.pssm for profile in profiles], self.gap)
-        mean_score = 0.0
-        if profiles:
-            ends = [scorer.prefix_scores(e.events, e.start)[0] for e in encoded]
+        used = np.sort(np.concatenate([m for m, _ in parts])) if parts else np.empty(0, int)
+        mean_score, mean_return = 0.0, float(np.mean(returns))
+        if profiles:  # one that is part of no strategy scores nothing, and would raise C
+            ends = [scorer.prefix_scores(encoded[i].events, encoded[i].start)[0] for i in used]
             mean_score = float(np.mean([s[-1] if len(s) else 0.0 for s in ends]))
-        mean_return = float(np.mean(returns))
+            mean_return = float(np.mean([returns[i] for i in used]))
         scale = (mean_return - self.baseline) / mean_score if mean_score > 0 else 0.0
         if not np.isfinite(scale):
             raise ValueError(
@@ -314,7 +316,6 @@ class AlignRudder(BaseEstimator):
                 value=self.subgoal_value,
             )
             self.strategies_.append(Strategy(members, alignment, profile, rewards, goals))
-        used = np.concatenate([m for m, _ in parts]) if parts else np.empty(0, int)
         self.outliers_ = np.setdiff1d(np.arange(len(encoded)), used)
 
     def _column_rewards(

@@ -38,12 +38,14 @@ def load_source(source: str) -> Source:
             {"events": […], "return": 1.0} a line), the folder of a Minari dataset, or the id of a
             local one.
     """
+    if not source:
+        raise ValueError("the name of the file is empty; give a file or the id of a dataset")
     path = Path(source)
     readers = {".npz": _npz, ".fasta": _fasta, ".fa": _fasta, ".jsonl": _jsonl}
     reader = readers.get(path.suffix.lower())
     if reader is not None:
         if not path.is_file():
-            raise ValueError(f"there is no file {source}")
+            raise ValueError(f"there is no file {source}" + ": it is a folder" * path.is_dir())
         return reader(path)
     if path.is_file():
         raise ValueError(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from align_rudder.text import legend, letters_for
+from align_rudder.text import legend, letters_for, short
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
@@ -47,7 +47,7 @@ def as_text(model: AlignRudder, width: int = 100) -> str:
             lines.append(
                 f"{i:>8}  {strategy.profile.columns[goal.column]:>6}  {goal.share:>6.0%}  "
                 f"{goal.reward:>8.4f}  "
-                f"{letters[goal.event]} = {goal.symbol}"
+                f"{letters[goal.event]} = {short(goal.symbol)}"
             )
     return "\n".join(lines)
 

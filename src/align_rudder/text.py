@@ -11,7 +11,15 @@ import numpy as np
 
 from align_rudder._files import write_whole
 
-__all__ = ["format_alignment", "legend", "letters_for", "read_fasta", "wrap_columns", "write_fasta"]
+__all__ = [
+    "format_alignment",
+    "legend",
+    "letters_for",
+    "read_fasta",
+    "short",
+    "wrap_columns",
+    "write_fasta",
+]
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase + string.digits
 
@@ -43,13 +51,24 @@ def wrap_columns(n_columns: int, cell: int, indent: int, width: int) -> Iterator
         yield slice(start, min(start + step, n_columns))
 
 
+def short(symbol: Hashable, most: int = 80) -> str:
+    """Return a symbol as text, cut where it is very long; an empty one in quotes.
+
+    Example:
+        >>> short("log"), short(""), short("abcdef", 4)
+        ('log', "''", 'abc…')
+    """
+    text = str(symbol) or repr(symbol)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def legend(symbols: Sequence[Hashable], letters: Sequence[str], width: int = 100) -> str:
     """Return "A = log, B = plank …", wrapped; empty where the letters are the symbols."""
     if list(symbols) == list(letters):
         return ""
     lines, line = [], ""
     for letter, symbol in zip(letters, symbols, strict=True):
-        entry = f"{letter} = {symbol}"
+        entry = f"{letter} = {short(symbol)}"
         if line and len(line) + len(entry) + 2 > width:
             lines.append(line)
             line = ""
@@ -64,6 +83,7 @@ def format_alignment(
     score: float | None = None,
     width: int = 100,
     max_rows: int = 100,
+    max_lines: int = 1000,
 ) -> str:
     """Return an alignment as text: a row for each sequence, stars under conserved columns."""
     letters = letters_for(symbols)
@@ -79,6 +99,9 @@ def format_alignment(
     indent = 5
     lines = [head]
     blocks = list(wrap_columns(length, pad, indent, width))
+    most = max(max_lines // (min(n, max_rows) + 3), 1)
+    left_out = length - blocks[most - 1].stop if len(blocks) > most else 0
+    blocks = blocks[:most]
     for k, block in enumerate(blocks):
         if len(blocks) > 1:
             lines.append(("\n" if k else "") + f"columns {block.start} to {block.stop - 1}")
@@ -90,6 +113,8 @@ def format_alignment(
         if conserved[block].any():
             stars = "".join(f"{'*' if c else ' ':<{pad}}" for c in conserved[block])
             lines.append((" " * indent + stars).rstrip())
+    if left_out:
+        lines.append(f"\n… and {left_out} more columns; the report shows them all")
     key = legend(symbols, letters, width)
     return "\n".join([*lines, key] if key else lines)
 

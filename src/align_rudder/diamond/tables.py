@@ -211,7 +211,7 @@ def results_rows(evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
     rows: list[dict[str, Any]] = []
     for setting in sorted(groups, key=place):
         runs = groups[setting]
-        method, stage = setting[0], setting[3]
+        method, stage = str(setting[0]), setting[3]
         ours = method == order[0]
         if not rows and ours and all("cloned" in run["stages"] for run in runs):
             rows.append(_row("Behavioural cloning alone", runs, "cloned"))

@@ -67,7 +67,11 @@ def numbers(rows: np.ndarray, encoder: str) -> np.ndarray:
         )
     rows = rows.astype(np.float64)
     if not np.isfinite(rows).all():
-        raise ValueError("the observations hold NaN or infinite values; clean them first")
+        bad = int(np.flatnonzero(~np.isfinite(rows.reshape(len(rows), -1)).all(axis=1))[0])
+        raise ValueError(
+            f"observation {bad}, counted over all episodes, holds NaN or infinite values; clean "
+            "the observations first"
+        )
     return rows
 
 

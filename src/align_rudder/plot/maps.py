@@ -72,6 +72,23 @@ def grid_of(env: gym.Env[Any, Any]) -> Grid:
     )
 
 
+def _cell(grid: Grid, state: Any) -> Cell:
+    """Return the cell of a state, which must be on the map."""
+    try:
+        row, column = grid.cell(state)
+    except (TypeError, IndexError, ValueError) as error:
+        raise ValueError(
+            f"the observation {state} is no state of the map; are model and episodes of the same "
+            "environment?"
+        ) from error
+    if not (0 <= row < grid.shape[0] and 0 <= column < grid.shape[1]):
+        raise ValueError(
+            f"state {state} is not on the map of {grid.shape[0]}×{grid.shape[1]} cells; is the "
+            "model of the same environment?"
+        )
+    return row, column
+
+
 def cell_events(model: AlignRudder, grid: Grid) -> np.ndarray:
     """Return the event of each cell, -1 for none; where states differ, that of most of them."""
     from align_rudder.events import StateEvents
@@ -84,13 +101,7 @@ def cell_events(model: AlignRudder, grid: Grid) -> np.ndarray:
         )
     votes = np.zeros((*grid.shape, encoder.n_events), int)
     for state, label in zip(encoder.states_.tolist(), encoder.labels_.tolist(), strict=True):
-        row, column = grid.cell(state[0] if len(state) == 1 else state)
-        if not (0 <= row < grid.shape[0] and 0 <= column < grid.shape[1]):
-            raise ValueError(
-                f"state {state} is not on the map of {grid.shape[0]}×{grid.shape[1]} cells; is "
-                "the model of the same environment?"
-            )
-        votes[row, column, label] += 1
+        votes[*_cell(grid, state[0] if len(state) == 1 else state), label] += 1
     return np.where(votes.any(axis=2), votes.argmax(axis=2), NO_EVENT)
 
 
@@ -101,7 +112,7 @@ def cell_rewards(model: AlignRudder, grid: Grid, episodes: Sequence[Episode]) ->
         rewards = model.redistribute(episode).rewards
         observations = np.asarray(episode.observations)
         for t in np.flatnonzero(rewards):
-            total[grid.cell(observations[t + 1])] += rewards[t]
+            total[_cell(grid, observations[t + 1])] += rewards[t]
     return total / max(len(episodes), 1)
 
 

@@ -9,6 +9,7 @@ import gymnasium as gym
 import tyro
 
 from align_rudder._files import check_outputs
+from align_rudder._warnings import warn
 from align_rudder.model import AlignRudder
 from align_rudder.report.page import write_report
 from align_rudder.sources import load_source
@@ -35,7 +36,7 @@ class Report:
 
     def run(self) -> None:
         """Load, redistribute, write."""
-        check_outputs(self.output)
+        check_outputs(self.output, inputs=[self.model, self.episodes])
         if self.max_episodes < 0:
             raise ValueError(f"--max-episodes {self.max_episodes} must be at least 0")
         model = AlignRudder.load(self.model)
@@ -46,7 +47,7 @@ class Report:
                 given = source.episodes
             else:
                 given = list(zip(source.sequences or [], source.returns or [], strict=True))
-        write_report(
+        verdict = write_report(
             model,
             given,
             self.output,
@@ -54,6 +55,8 @@ class Report:
             max_episodes=self.max_episodes,
             env=None if self.env is None else _make(self.env),
         )
+        for remark in verdict["warnings"]:
+            warn(f"{remark['what']} {remark['do']}")
         print(f"saved to {self.output}; open it in a browser")
 
 

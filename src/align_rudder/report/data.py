@@ -10,13 +10,14 @@ import gymnasium as gym
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list
 
+from align_rudder.episodes import Episode
 from align_rudder.plot.colors import STRATEGY_COLORS, event_hex
 from align_rudder.plot.maps import Grid, cell_events, grid_of
 from align_rudder.plot.profiles import logo_heights
 from align_rudder.report.episodes import GivenEpisode, demonstration_data, episode_data
 from align_rudder.report.numbers import differences, rounded
 from align_rudder.report.verdict import verdict_data
-from align_rudder.text import letters_for
+from align_rudder.text import letters_for, short
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder, Strategy
@@ -26,7 +27,7 @@ __all__ = ["report_data"]
 
 def report_data(
     model: AlignRudder,
-    episodes: Sequence[GivenEpisode] = (),
+    episodes: Sequence[GivenEpisode] | None = (),
     *,
     title: str = "Align-RUDDER report",
     max_episodes: int = 20,
@@ -50,6 +51,12 @@ def report_data(
     if max_episodes < 0:
         raise ValueError(f"max_episodes={max_episodes} must be at least 0")
     model._check_fitted()
+    episodes = () if episodes is None else episodes
+    if isinstance(episodes, (str, Episode)) or not isinstance(episodes, Sequence):
+        raise ValueError(
+            f"episodes is {type(episodes).__name__}; a list of episodes is needed (load_episodes "
+            "reads them from a file)"
+        )
     grid = grid_of(env) if isinstance(env, gym.Env) else env
     shown = [
         episode_data(model, episode, f"Episode {i}", grid)
@@ -79,8 +86,10 @@ def _events(model: AlignRudder) -> list[dict[str, Any]]:
     for encoded in model.encoded_:
         counts += np.bincount(encoded.sequence, minlength=len(symbols))
     known = [
-        {"name": str(symbol), "letter": letter, "color": event_hex(e), "count": int(counts[e])}
-        for e, (symbol, letter) in enumerate(zip(symbols, letters_for(symbols), strict=True))
+        {"name": short(symbol, 200), "letter": letter, "color": event_hex(e), "count": count}
+        for e, (symbol, letter, count) in enumerate(
+            zip(symbols, letters_for(symbols), counts.tolist(), strict=True)
+        )
     ]
     return [*known, {"name": "unknown event", "letter": "?", "color": "#777777", "count": 0}]
 

@@ -111,9 +111,10 @@ def model_html(model: AlignRudder) -> str:
 
 def _found(model: AlignRudder) -> str:
     sizes = ", ".join(str(len(s.members)) for s in model.strategies_)
+    one = "strategy" if len(model.strategies_) == 1 else "strategies"
     return (
         f"fitted to {len(model.encoded_)} demonstrations: {model.events_.n_events} kinds of event, "
-        f"{len(model.strategies_)} strategies{f' (of {sizes} demonstrations)' if sizes else ''}, "
+        f"{len(model.strategies_)} {one}{f' (of {sizes} demonstrations)' if sizes else ''}, "
         f"{len(model.subgoals_)} sub-goals"
         + (f", {len(model.outliers_)} demonstrations in none" if len(model.outliers_) else "")
     )
@@ -128,7 +129,7 @@ def redistribution_html(rr: Redistribution) -> str:
     span = (top - low) or 1.0
 
     def x(t: float) -> float:
-        return 4 + (wide - 8) * t / (steps + 1)
+        return 10 + (wide - 20) * t / (steps + 1)  # half a bar from the edge
 
     def y(value: float) -> float:
         return 6 + (high - 12) * (top - value) / span

@@ -60,23 +60,27 @@ def page(data: dict[str, Any]) -> str:
 
 def write_report(
     model: AlignRudder,
-    episodes: Sequence[GivenEpisode],
+    episodes: Sequence[GivenEpisode] | None,
     path: str | os.PathLike[str],
     *,
     title: str = "Align-RUDDER report",
     max_episodes: int = 20,
     env: gym.Env[Any, Any] | Grid | None = None,
-) -> None:
+) -> dict[str, Any]:
     """Write the report of a model and of what it does with episodes as one HTML file.
 
     Args:
         model: A fitted model.
-        episodes: Episodes to show beside the demonstrations; see `report_data`.
+        episodes: Episodes to show beside the demonstrations, or None; see `report_data`.
         path: The file.
         title: Title of the page.
         max_episodes: The most episodes shown.
         env: A grid environment, or its `Grid`, for the map of a model of states.
+
+    Returns:
+        The verdict that the page begins with: state, headline, numbers and warnings.
     """
     data = report_data(model, episodes, title=title, max_episodes=max_episodes, env=env)
     text = page(data).encode("utf-8", errors="replace")
     write_whole(path, lambda file: file.write(text))
+    return data["verdict"]

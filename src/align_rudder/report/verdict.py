@@ -148,7 +148,6 @@ def _warnings(
             )
         )
     if left_out:
-        out.append(
-            (f"{left_out} more episodes were given and are not shown.", "Raise max_episodes.")
-        )
+        more = f"{left_out} more episodes were given and are not shown."
+        out.append((more, "Raise max_episodes (--max-episodes)."))
     return [{"what": what, "do": do} for what, do in out]
