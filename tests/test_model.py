@@ -733,6 +733,6 @@ def test_demonstrations_of_no_strategy_do_not_change_what_is_paid():
         model = AlignRudder().fit_events([["k", "d", "c"]] * 6 + others)
     assert model.outliers_.tolist() == [6, 7, 8]
     for one in (alone, model):
-        rr = one.redistribute_events(["k", "d", "c"])
+        rr = one.redistribute_events(["k", "d", "c"], 1.0)
         np.testing.assert_allclose(rr.rewards, [1 / 3] * 3)
         assert rr.correction == pytest.approx(0)

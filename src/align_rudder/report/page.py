@@ -78,7 +78,7 @@ def write_report(
         env: A grid environment, or its `Grid`, for the map of a model of states.
 
     Returns:
-        The verdict that the page begins with: state, headline, numbers and warnings.
+        The verdict at the top of the page, with its state, headline, numbers and warnings.
     """
     data = report_data(model, episodes, title=title, max_episodes=max_episodes, env=env)
     text = page(data).encode("utf-8", errors="replace")
