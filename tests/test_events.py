@@ -935,6 +935,13 @@ def test_an_episode_without_infos_has_empty_ones():
     assert encoder.fit([episode]).symbols_ == [0]
 
 
+def test_an_error_of_the_function_says_at_which_step():
+    episode = Episode([0, 1, 2], [0, 0], [0.0, 1.0])
+    with pytest.raises(ZeroDivisionError) as raised:
+        FunctionEvents(lambda obs, *rest: 1 // int(1 - obs)).fit([episode])
+    assert "at step 1 of an episode of 2" in raised.value.__notes__[0]
+
+
 def test_numpy_symbols_of_a_function_are_plain_ones():
     episode = _episode(np.array([0, 1, 2, 1]))
     encoder = FunctionEvents(lambda obs, action, reward, next_obs, info: next_obs).fit([episode])

@@ -67,6 +67,8 @@ def load_model(
         return _build(cls, header, arrays, function)
     except KeyError as error:
         raise ValueError(f"{path} is damaged: it has no {error}") from error
+    except (IndexError, TypeError) as error:
+        raise ValueError(f"{path} is damaged: its arrays do not fit together ({error})") from error
 
 
 def _build(
@@ -85,6 +87,9 @@ def _build(
         )
     scoring = header["scoring"] if header["scoring"] is not None else arrays["scores"]
     model = cls(encoder, scoring=scoring, **header["parameters"])
+    counts = {name: len(arrays[name]) for name in ("starts", "steps", "returns", "lengths")}
+    if len(set(counts.values())) > 1:
+        raise IndexError(f"demonstrations are counted as {counts}")
     ends = np.cumsum(arrays["steps"])
     encoded = [
         Encoded(int(start), arrays["sequences"][end - steps : end])

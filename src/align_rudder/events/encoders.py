@@ -160,18 +160,25 @@ class FunctionEvents(Vocabulary):
 
     def symbols_of(self, episode: Episode) -> list[Hashable]:
         infos = episode.infos if episode.infos is not None else [{}] * len(episode)
-        return [
-            _symbol(
-                self.function(
-                    tree_index(episode.observations, t),
-                    tree_index(episode.actions, t),
-                    float(episode.rewards[t]),
-                    tree_index(episode.observations, t + 1),
-                    infos[t],
-                )
+        found = []
+        for t in range(len(episode)):
+            step = (
+                tree_index(episode.observations, t),
+                tree_index(episode.actions, t),
+                float(episode.rewards[t]),
+                tree_index(episode.observations, t + 1),
+                infos[t],
             )
-            for t in range(len(episode))
-        ]
+            try:
+                symbol = self.function(*step)
+            except Exception as error:
+                error.add_note(
+                    f"raised by the event function, which is called with (obs, action, reward, "
+                    f"next_obs, info), at step {t} of an episode of {len(episode)}"
+                )
+                raise
+            found.append(_symbol(symbol))
+        return found
 
     def transition_event(
         self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
