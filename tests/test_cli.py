@@ -278,3 +278,15 @@ def test_odd_text_files(files, capsys):
     capsys.readouterr()
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.strip() == f"align-rudder {ar.__version__}"
+
+
+def test_without_a_terminal_progress_comes_as_lines():
+    code = (
+        "import logging, align_rudder._progress as p\n"
+        "assert not p.bars_or_lines()\n"
+        "logging.getLogger('align_rudder.any').info('half is done')\n"
+        "logging.getLogger('others').info('not ours')"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stderr.strip().endswith("half is done")
+    assert "not ours" not in found.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import tyro
 
 from align_rudder._files import check_outputs, write_json, write_whole
+from align_rudder._progress import bars_or_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -178,11 +178,7 @@ class Train:
         known = prepare(self.demos)
         folder = self.out or f"runs/{self.method}-{self.steps:.3g}-{self.seed}".replace("+", "")
         runs = [(demo.states, demo.actions) for demo in known.demos]
-        shown = sys.stderr.isatty()
-        if not shown:  # a line for each evaluation instead of a bar
-            logging.basicConfig(format="%(asctime)s %(message)s")
-            logging.getLogger("align_rudder").setLevel(logging.INFO)
-        train(known.task, known.tables, runs, training, folder, devices, shown)
+        train(known.task, known.tables, runs, training, folder, devices, bars_or_lines())
         if devices.first:
             print(f"trained; see {folder}, or: align-rudder diamond evaluate {folder}")
 

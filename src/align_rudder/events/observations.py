@@ -69,8 +69,8 @@ def numbers(rows: np.ndarray, encoder: str) -> np.ndarray:
     if not np.isfinite(rows).all():
         bad = int(np.flatnonzero(~np.isfinite(rows.reshape(len(rows), -1)).all(axis=1))[0])
         raise ValueError(
-            f"observation {bad}, counted over all episodes, holds NaN or infinite values; clean "
-            "the observations first"
+            f"the observations hold NaN or infinite values, at first in row {bad} (counted over "
+            "all episodes); clean them first"
         )
     return rows
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ import tyro
 
 from align_rudder._files import check_outputs, write_json
 from align_rudder._locks import only_here
+from align_rudder._progress import bars_or_lines
 
 if TYPE_CHECKING:
     from align_rudder.hierarchy.external import Followed
@@ -157,10 +157,7 @@ class Train:
         cloning = replace(Cloning(), epochs=self.epochs, batch=self.batch)
         training = MineRLTraining(self.seed, self.skip, self.frames, cloning, tuning, managing)
         model = AlignRudder.load(self.model)
-        shown = sys.stderr.isatty()
-        if not shown:  # a line for each agent instead of a bar
-            logging.basicConfig(format="%(asctime)s %(message)s")
-            logging.getLogger("align_rudder").setLevel(logging.INFO)
+        shown = bars_or_lines()
         if Path(self.out).is_dir():
             with only_here(self.out):
                 pass  # whether another run is there, before the dataset is read
