@@ -290,3 +290,12 @@ def test_without_a_terminal_progress_comes_as_lines():
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stderr.strip().endswith("half is done")
     assert "not ours" not in found.stderr
+
+
+def test_commands_start_where_folders_cannot_be_locked():
+    code = (
+        "import sys; sys.modules['fcntl'] = None\n"
+        "import align_rudder.cli as cli; cli.main(['show', 'none.npz'])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "error: there is no file none.npz" in found.stderr

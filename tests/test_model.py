@@ -94,7 +94,7 @@ def fitted(kind, **options):
     return AlignRudder(make(), strategies=1, **options).fit(episodes())
 
 
-def same_redistribution(a, b):
+def assert_same_redistribution(a, b):
     np.testing.assert_array_equal(a.rewards, b.rewards)
     np.testing.assert_array_equal(a.scores, b.scores)
     np.testing.assert_array_equal(a.events, b.events)
@@ -102,7 +102,7 @@ def same_redistribution(a, b):
     assert (a.correction, a.ret) == (b.correction, b.ret)
 
 
-def same_model(a, b, episodes):
+def assert_same_model(a, b, episodes):
     assert list(a.events_.symbols_) == list(b.events_.symbols_)
     assert a.scale_ == b.scale_
     for x, y in zip(a.strategies_, b.strategies_, strict=True):
@@ -112,7 +112,7 @@ def same_model(a, b, episodes):
         np.testing.assert_array_equal(x.column_rewards, y.column_rewards)
         assert x.subgoals == y.subgoals
     for episode in episodes:
-        same_redistribution(a.redistribute(episode), b.redistribute(episode))
+        assert_same_redistribution(a.redistribute(episode), b.redistribute(episode))
 
 
 # The five steps together
@@ -166,7 +166,7 @@ def test_standing_still_and_going_to_and_fro_earn_nothing_more():
 def test_same_demonstrations_same_model(kind):
     make, episodes = ENCODERS[kind]
     again = AlignRudder(make(), strategies=1).fit(episodes())
-    same_model(fitted(kind), again, episodes(seed=9))
+    assert_same_model(fitted(kind), again, episodes(seed=9))
 
 
 def test_fitting_leaves_the_given_encoder_and_episodes_alone():
@@ -185,7 +185,7 @@ def test_symbols_and_states_that_are_symbols_give_the_same_model():
     sequences = [e.observations[1:].tolist() for e in episodes]
     by_symbols = AlignRudder(strategies=1).fit_events(sequences)
     for episode, sequence in zip(episodes, sequences):
-        same_redistribution(
+        assert_same_redistribution(
             by_episode.redistribute(episode), by_symbols.redistribute_events(sequence, 1.0)
         )
 
@@ -195,7 +195,7 @@ def test_none_is_no_event_when_fitting_too():
     without = [[s for s in sequence if s is not None] for sequence in with_none]
     a, b = AlignRudder().fit_events(with_none), AlignRudder().fit_events(without)
     assert list(a.events_.symbols_) == list(b.events_.symbols_) == ["A", "D", "K"]
-    same_redistribution(a.redistribute_events("KAD", 1.0), b.redistribute_events("KAD", 1.0))
+    assert_same_redistribution(a.redistribute_events("KAD", 1.0), b.redistribute_events("KAD", 1.0))
 
 
 def test_larger_returns_scale_the_rewards():
@@ -460,7 +460,7 @@ def test_update_with_episodes_is_a_fit_to_all_with_the_same_events(kind, tmp_pat
         assert m.strategies_[0].members.tolist() == list(range(8))
         parts = [m.redistribute(e) for e in old + new]
         assert np.mean([rr.correction for rr in parts]) == pytest.approx(0.0, abs=1e-9)
-    same_model(model, loaded, old + new)
+    assert_same_model(model, loaded, old + new)
 
 
 @pytest.mark.parametrize("encoder", [FunctionEvents(third), SymbolEvents()])
@@ -487,7 +487,7 @@ def test_update_keeps_the_best_of_old_and_new():
 def test_an_update_without_episodes_changes_nothing():
     model = AlignRudder().fit_events(RUNS)
     before = model.redistribute_events("KDSC", 1.0)
-    same_redistribution(model.update_events([]).redistribute_events("KDSC", 1.0), before)
+    assert_same_redistribution(model.update_events([]).redistribute_events("KDSC", 1.0), before)
 
 
 @pytest.mark.parametrize(
@@ -508,7 +508,7 @@ def test_an_update_that_is_refused_changes_nothing(options, sequences, returns, 
     assert list(model.events_.symbols_) == symbols
     assert model.encode_events("KQW").tolist() == ids
     assert len(model.encoded_) == 4
-    same_redistribution(model.redistribute_events("KDSC", 1.0), before)
+    assert_same_redistribution(model.redistribute_events("KDSC", 1.0), before)
 
 
 # Files
@@ -521,14 +521,14 @@ def test_a_loaded_model_redistributes_identically(kind, gap, tmp_path):
     model.save(tmp_path / "model.npz")
     assert [p.name for p in tmp_path.iterdir()] == ["model.npz"]
     loaded = AlignRudder.load(tmp_path / "model.npz", third if kind == "function" else None)
-    same_model(model, loaded, ENCODERS[kind][1](seed=7))
+    assert_same_model(model, loaded, ENCODERS[kind][1](seed=7))
     assert loaded.summary() == model.summary()
     assert loaded.gap == gap
     for task, same in zip(model.subtasks(), loaded.subtasks(), strict=True):
         assert task == same
     loaded.save(tmp_path / "again.npz")
     again = AlignRudder.load(tmp_path / "again.npz", third if kind == "function" else None)
-    same_model(model, again, ENCODERS[kind][1](seed=8))
+    assert_same_model(model, again, ENCODERS[kind][1](seed=8))
 
 
 def test_a_loaded_model_of_symbols_redistributes_identically(tmp_path):
@@ -541,7 +541,7 @@ def test_a_loaded_model_of_symbols_redistributes_identically(tmp_path):
     assert list(loaded.events_.symbols_) == list(model.events_.symbols_)
     assert list(map(type, loaded.events_.symbols_)) == list(map(type, model.events_.symbols_))
     probe = [*things[::-1], None, "unseen", *things]
-    same_redistribution(
+    assert_same_redistribution(
         loaded.redistribute_events(probe, -2.0), model.redistribute_events(probe, -2.0)
     )
 
@@ -551,7 +551,7 @@ def test_a_loaded_model_keeps_its_scoring(scoring, tmp_path):
     model = AlignRudder(scoring=scoring).fit_events(RUNS)
     model.save(tmp_path / "m.npz")
     loaded = AlignRudder.load(tmp_path / "m.npz")
-    same_redistribution(
+    assert_same_redistribution(
         loaded.redistribute_events("KADBSC", 1.0), model.redistribute_events("KADBSC", 1.0)
     )
     np.testing.assert_array_equal(loaded.alignment_.scores, model.alignment_.scores)

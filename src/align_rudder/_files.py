@@ -18,6 +18,7 @@ __all__ = [
     "decode_symbol",
     "encode_symbol",
     "load_npz",
+    "npz_trouble",
     "save_npz",
     "write_json",
     "write_whole",
@@ -128,6 +129,13 @@ def save_npz(
     write_whole(path, write)
 
 
+def npz_trouble(error: Exception) -> str:
+    """Return why an npz file cannot be read, without NumPy's advice to load it as a pickle."""
+    if "Object arrays" in str(error):
+        return "one of its arrays holds Python objects, which are not loaded; save numbers or text"
+    return "not an archive of arrays" if "pickle" in str(error) else str(error)
+
+
 def load_npz(
     path: str | os.PathLike[str], kind: str, version: int, *, header_needed: bool = True
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -145,16 +153,9 @@ def load_npz(
             if not isinstance(array, np.ndarray):
                 raise ValueError(f"its member {name} is not an array")
     except Exception as error:  # a damaged archive can fail in any of many ways
-        # NumPy takes what it does not know for a pickle, and would have it loaded.
-        why = "not an archive of arrays" if "pickle" in str(error) else error
-        if "Object arrays" in str(error):
-            raise ValueError(
-                f"{path} cannot be read as an npz file without pickle, which is not loaded: one of "
-                "its arrays holds Python objects; save numbers or strings (look at each dtype)"
-            ) from error
         raise ValueError(
             f"{path} cannot be read as an npz file: it is truncated, damaged or another kind of "
-            f"file ({why})"
+            f"file ({npz_trouble(error)})"
         ) from error
     if "header" not in arrays:
         if header_needed:

@@ -250,8 +250,9 @@ def main(args: list[str] | None = None) -> int:
             print(f"error: {error}", file=sys.stderr)
             return 2
         except KeyboardInterrupt:
-            goes_on = isinstance(parsed.command, (Reproduce, Tune, Diamond, MineRL))
+            inner = getattr(parsed.command, "command", parsed.command)
             kept = "what is finished is kept, the same command goes on from there"
+            goes_on = getattr(inner, "goes_on", False)
             print(f"interrupted; {kept if goes_on else 'begin again'}", file=sys.stderr)
             return 130
     return 0

@@ -6,11 +6,12 @@ import sys
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import tyro
 
 from align_rudder._files import check_outputs, write_json, write_whole
+from align_rudder._options import check_figure, check_least
 from align_rudder._progress import bars_or_lines
 
 if TYPE_CHECKING:
@@ -95,11 +96,8 @@ class Demos:
         from align_rudder.summary import as_data, as_text
 
         check_outputs(self.output, self.figure, self.json)
-        for name in ("n", "worlds", "max_steps", "keep"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"--{name.replace('_', '-')} is {getattr(self, name)}; at least 1")
-        if self.figure is not None and not self.figure.endswith((".png", ".svg", ".pdf")):
-            raise ValueError(f"--figure {self.figure}: a name that ends with .png, .svg or .pdf")
+        check_least(self, n=1, worlds=1, max_steps=1, keep=1)
+        check_figure(self.figure)
         task = DiamondTask()
         shown = sys.stderr.isatty()
         runs = play_expert(task, self.worlds, self.seed, self.max_steps, self.keep, shown)
@@ -124,6 +122,7 @@ class Demos:
 class Train:
     """Train sub-agents and main agent, or go on with it; the folder keeps agents and logs."""
 
+    goes_on: ClassVar[bool] = True
     method: tyro.conf.Positional[Method] = "align-rudder"
     """What to train: ours, ours with a part left out, or plain PPO."""
     out: Annotated[str | None, tyro.conf.arg(aliases=["-o"])] = None
@@ -187,6 +186,7 @@ class Train:
 class Evaluate:
     """Count how far trained agents come in new worlds; tables, figures and a video."""
 
+    goes_on: ClassVar[bool] = True
     folders: tyro.conf.Positional[tuple[str, ...]]
     """Folders of trainings; several are compared. What was counted before is not counted again."""
     worlds: int = 10_000
@@ -219,9 +219,7 @@ class Evaluate:
         check_outputs(self.json, self.video, self.markdown)
         if not self.folders:
             raise ValueError("give the folder of a training, as `diamond train` makes it")
-        for name in ("worlds", "max_steps"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise ValueError(f"--{name.replace('_', '-')} is {value}; at least 1 is needed")
+        check_least(self, worlds=1, max_steps=1)
         if self.video is not None and not self.video.endswith(".gif"):
             raise ValueError(f"--video {self.video}: a name that ends with .gif is needed")
         if self.figures is not None and Path(self.figures).is_file():

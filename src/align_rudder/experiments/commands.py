@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import tyro
 
@@ -29,6 +29,7 @@ Study = Literal[
 class Reproduce:
     """Run an experiment of the paper, or go on with it; show its tables and write its figures."""
 
+    goes_on: ClassVar[bool] = True
     study: tyro.conf.Positional[Study]
     """Which one."""
     trials: int | None = None
@@ -96,6 +97,7 @@ class Reproduce:
 class Tune:
     """Search the grid of every method with the same budget, on seeds that no result uses."""
 
+    goes_on: ClassVar[bool] = True
     methods: tuple[str, ...] = ()
     """Methods; all if left out."""
     trials: int = 10

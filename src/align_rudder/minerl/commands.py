@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import tyro
 
 from align_rudder._files import check_outputs, write_json, write_whole
+from align_rudder._options import check_figure, check_least
 from align_rudder.minerl.learning_commands import Evaluate, Train, options_of
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Demos:
     The same command goes on where one was stopped.
     """
 
+    goes_on: ClassVar[bool] = True
     data_root: tyro.conf.Positional[str]
     """Folder for the dataset; it is made."""
     n: int = 20
@@ -172,16 +174,10 @@ class Events:
 
     def _check(self) -> None:
         """Refuse what cannot be, before all trajectories are read."""
-        least = {"n": 2, "max_events": 1, "frame_size": 8, "latent": 1, "steps": 1, "seed": 0}
-        for name, n in least.items():
-            if (value := getattr(self, name)) < n:
-                option = name.replace("_", "-")
-                raise ValueError(f"--{option} is {value}; at least {n} is needed")
+        check_least(self, n=2, max_events=1, frame_size=8, latent=1, steps=1, seed=0)
+        check_figure(self.figure)
         if not 0 < self.subgoal_share <= 1:
             raise ValueError(f"--subgoal-share is {self.subgoal_share}; a share up to 1 is needed")
-        kinds = (".png", ".svg", ".pdf")
-        if self.figure is not None and Path(self.figure).suffix not in kinds:
-            raise ValueError(f"--figure {self.figure}: its name must end with {', '.join(kinds)}")
 
     def _features(self, pool: Pool, trained: str, encoder: AutoEncoder | None) -> Features:
         """Return what gives the features of a trajectory's pictures."""

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
 from align_rudder._files import check_outputs, write_json
-from align_rudder._locks import only_here
+from align_rudder._options import check_least
 from align_rudder._progress import bars_or_lines
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Train:
     Ctrl-C saves what is under way; the same command goes on from there.
     """
 
+    goes_on: ClassVar[bool] = True
     data_root: tyro.conf.Positional[str]
     """Folder of the dataset (MINERL_DATA_ROOT)."""
     model: tyro.conf.Positional[str]
@@ -130,6 +131,7 @@ class Train:
 
     def run(self) -> None:
         """Train."""
+        from align_rudder._locks import only_here
         from align_rudder.hierarchy.fine_tuning import FineTuning
         from align_rudder.minerl.cache import ArrayCache
         from align_rudder.minerl.cloning import Cloning
@@ -138,10 +140,7 @@ class Train:
         from align_rudder.minerl.training import MineRLTraining, train
         from align_rudder.model import AlignRudder
 
-        least = {"environments": 0, "seed": 0, "evaluations": 1}
-        for name, n in least.items():
-            if (value := getattr(self, name)) < n:
-                raise ValueError(f"--{name} is {value}; at least {n} is needed")
+        check_least(self, environments=0, seed=0, evaluations=1)
         tuning = FineTuning(
             steps=self.steps,
             burn_in=self.burn_in,
@@ -217,10 +216,7 @@ class Evaluate:
         from align_rudder.model import AlignRudder
 
         check_outputs(self.json)
-        for name, n in {"episodes": 1, "max_steps": 1, "seed": 0}.items():
-            if (value := getattr(self, name)) < n:
-                option = name.replace("_", "-")
-                raise ValueError(f"--{option} is {value}; at least {n} is needed")
+        check_least(self, episodes=1, max_steps=1, seed=0)
         players, configuration = load_players(self.folder, self.stage)
         goals, model = configuration["goals"], AlignRudder.load(self.model)
         if goals != [str(goal.symbol) for goal in model.subgoals_]:

@@ -197,13 +197,12 @@ class ScriptedEnv:
             raise ValueError(f"version={version!r} is not known; use 3 (0.3.7) or 4 (0.4.4)")
         if stage not in STAGES:
             raise ValueError(f"stage={stage!r} is not known; known are {', '.join(STAGES)}")
-        numbers = {"distance": distance, "spread": spread, "hits": hits}
-        numbers = {**numbers, "limit": 1 if limit is None else limit}
-        for name, value in numbers.items():
-            whole = name in ("hits", "limit")
-            if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-                kind = "whole number" if whole else "number"
-                raise ValueError(f"{name}={value!r} is no {kind}")
+        for name, value in (("distance", distance), ("spread", spread)):
+            if not isinstance(value, (int, float)):
+                raise ValueError(f"{name}={value!r} is no number")
+        for name, value in (("hits", hits), ("limit", 1 if limit is None else limit)):
+            if not isinstance(value, int):
+                raise ValueError(f"{name}={value!r} is no whole number")
         if distance < 1 or hits < 1 or not 90 <= spread <= 360:
             raise ValueError(
                 f"distance={distance!r}, hits={hits!r}, spread={spread!r}; distance and hits must "

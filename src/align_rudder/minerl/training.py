@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -133,7 +133,7 @@ def train(
 def _claim(path: Path, configuration: dict[str, Any]) -> None:
     """Write the configuration, or refuse a folder that has another."""
     if path.is_file():
-        other = differences(_read(path), configuration)
+        other = differences(_read(path, configuration), configuration)
         if other:
             raise ValueError(
                 f"{path.parent} belongs to another configuration: {'; '.join(other)}; use that "
@@ -143,15 +143,15 @@ def _claim(path: Path, configuration: dict[str, Any]) -> None:
         write_json(path, configuration)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """Return the configuration of a training."""
+def _read(path: Path, needed: Iterable[str]) -> dict[str, Any]:
+    """Return what a file of the folder says about the training; some entries must be there."""
     try:
         found = json.loads(path.read_text())
         if not isinstance(found, dict):
             raise ValueError(f"it holds a {type(found).__name__}")
-        if path.name == "training.json" and not isinstance(found["goals"], list):
-            raise ValueError("its goals are no list")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        if missing := [name for name in needed if name not in found]:
+            raise ValueError(f"it has no {', '.join(missing)}")
+    except (OSError, ValueError) as error:
         raise ValueError(
             f"{path} is damaged ({error}); agents beside it cannot be trusted: give another "
             "folder, or delete this one"
@@ -351,7 +351,7 @@ def load_players(folder: str | Path, stage: str = "agent") -> tuple[Players, dic
             f"{folder} is not the folder of a training: it has no training.json. Give the --out of "
             "align-rudder minerl train"
         )
-    configuration = _read(path)
+    configuration = _read(path, ("goals", "skip", "frames"))
     n = len(configuration["goals"])
     kind = "cloned" if stage == "cloned" else "agent"
     files = [f"{kind}-{k}.npz" for k in range(n)] + ["manager.npz"] * (stage == "manager")

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from align_rudder._files import npz_trouble
 from align_rudder.minerl.frames import count_frames, observation_frames
 from align_rudder.minerl.spaces import (
     DIAMOND_REWARD,
@@ -109,8 +110,7 @@ class Trajectory:
         except FileNotFoundError:
             raise self.damaged("it has no rendered.npz") from None
         except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-            # NumPy takes what it does not know for a pickle, and would have it loaded.
-            why = "not an archive of arrays" if "pickle" in str(error) else error
+            why = npz_trouble(error)
             raise self.damaged(f"rendered.npz is truncated or damaged ({why})") from error
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise self.damaged("rendered.npz is a single array, not an archive")
@@ -122,7 +122,7 @@ class Trajectory:
                     array = archive[name]
                 except Exception as error:  # zlib, zipfile and numpy each fail in their own ways
                     raise self.damaged(
-                        f"rendered.npz is truncated or damaged at {name} ({error})"
+                        f"rendered.npz is truncated or damaged at {name} ({npz_trouble(error)})"
                     ) from error
                 self._check(name, array)
                 yield name, array
