@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
@@ -20,13 +18,7 @@ from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedTask
 from align_rudder.hierarchy.alignment import AlignmentTables, reached_goals
 from align_rudder.hierarchy.cloning import follow_demonstrations
-from align_rudder.hierarchy.evaluation import (
-    Evaluation,
-    new_worlds,
-    play_on,
-    result_of,
-    start_play,
-)
+from align_rudder.hierarchy.evaluation import Evaluation, new_worlds, play_all
 from align_rudder.hierarchy.ppo import PPO
 from align_rudder.hierarchy.training import Training, load_agent, load_manager
 
@@ -57,8 +49,6 @@ CHAIN = {
 
 STAGES = ("cloned", "agent", "manager")
 """Who plays: sub-agents after cloning, the best sub-agents, the main agent with them."""
-
-_BLOCK = 250  # steps between looks at the progress
 
 
 def read_training(folder: str | Path) -> tuple[str, Training]:
@@ -97,17 +87,10 @@ def count_worlds(
     """
     limit = max_steps or task.task.max_steps
     k_worlds, k_play = jax.random.split(jax.random.key(seed))
-    play = start_play(new_worlds(task, k_worlds, worlds), k_play)
-    go_on, over = eqx.filter_jit(play_on), 0
+    starts = new_worlds(task, k_worlds, worlds)
     with tqdm(total=worlds, desc=progress, unit=" worlds", disable=progress is None) as bar:
-        for until in range(_BLOCK, limit + _BLOCK, _BLOCK):
-            play = go_on(task, agent, play, jnp.int32(min(until, limit)))
-            now = int(play.over.sum())
-            bar.update(now - over)
-            over = now
-            if over == worlds:
-                break
-    return counts_of(task.tables, result_of(task, play))
+        found = play_all(task, agent, starts, k_play, limit, lambda over: bar.update(over - bar.n))
+    return counts_of(task.tables, found)
 
 
 def counts_of(tables: AlignmentTables, found: Evaluation) -> dict[str, Any]:

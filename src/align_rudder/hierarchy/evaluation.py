@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,15 +15,15 @@ from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
 
 __all__ = [
     "Evaluation",
-    "Play",
     "evaluate",
     "new_worlds",
-    "play_on",
-    "result_of",
-    "start_play",
+    "play_all",
 ]
 
 _CHUNK = 64  # worlds generated at once
+_BLOCK = 250  # steps between looks at who still plays
+_SHRINK = 4  # those that are over are set aside once only this part of the rest still runs
+_LEAST = 64  # worlds in play: fewer take no less time
 _NO_LIMIT = 2**31 - 1
 
 
@@ -54,7 +55,7 @@ class Evaluation(NamedTuple):
     features: jax.Array
 
 
-class Play(NamedTuple):
+class _Play(NamedTuple):
     """Episodes on their way: states, which are over, steps, which are solved, time, key."""
 
     states: AlignedState
@@ -65,39 +66,47 @@ class Play(NamedTuple):
     key: jax.Array
 
 
-def start_play(worlds: AlignedState, key: jax.Array) -> Play:
-    """Return episodes that begin in worlds (N, …)."""
+def _start(worlds: AlignedState, key: jax.Array) -> _Play:
     none = jnp.zeros(worlds.subtask.shape[0], bool)
-    return Play(worlds, none, none.astype(jnp.int32), none, jnp.int32(0), key)
+    return _Play(worlds, none, none.astype(jnp.int32), none, jnp.int32(0), key)
 
 
-def play_on(
+def _play_on(
     task: AlignedTask,
     agent: Policy,
-    play: Play,
+    play: _Play,
     until: int | jax.Array,
     temperature: float = 1.0,
     most: int | jax.Array = _NO_LIMIT,
-) -> Play:
-    """Return the episodes at time `until`, when all are over, or before `most` steps in all."""
+    among: tuple[jax.Array, int] | None = None,
+) -> _Play:
+    """Return the episodes at time `until`, when all are over, or before `most` steps in all.
+
+    If they are some `among` others (which ones, of how many), all is left to the same chances as
+    if the others played too.
+    """
     n = play.over.shape[0]
 
-    def go_on(play: Play) -> jax.Array:
+    def go_on(play: _Play) -> jax.Array:
         following = play.steps.sum() + (~play.over).sum()
         return (play.time < until) & ~play.over.all() & (following <= most)
 
-    def step(play: Play) -> Play:
+    def step(play: _Play) -> _Play:
         key, k_act, k_step = jax.random.split(play.key, 3)
         s, over = play.states, play.over
         seen = jax.vmap(task.task.observe)(s.state)
         logits, _ = jax.vmap(agent, (None, 0, 0, 0))(task, seen, s.subtask, s.position.cell)
-        action = actions.sample(k_act, logits, temperature)
-        new, out = jax.vmap(task.step)(jax.random.split(k_step, n), s, action)
+        if among is None:
+            action, keys = actions.sample(k_act, logits, temperature), jax.random.split(k_step, n)
+        else:
+            action = _sample_among(k_act, logits, temperature, among)
+            keys = jax.random.split(k_step, among[1])[among[0]]
+        new, out = jax.vmap(task.step)(keys, s, action)
 
         def keep(a: jax.Array, b: jax.Array) -> jax.Array:
             return jnp.where(over.reshape(n, *(1,) * (a.ndim - 1)), a, b)
 
-        return Play(
+        return _Play(
             jax.tree.map(keep, s, new),
             over | out.over,
             play.steps + ~over,
@@ -107,6 +116,18 @@ def play_on(
         )
 
     return jax.lax.while_loop(go_on, step, play)
+
+
+def _sample_among(
+    key: jax.Array, logits: Any, temperature: float, among: tuple[jax.Array, int]
+) -> Any:
+    rows, total = among
+
+    def spread(x: jax.Array) -> jax.Array:
+        return jnp.zeros((total, *x.shape[1:]), x.dtype).at[rows].set(x)
+
+    drawn = actions.sample(key, jax.tree.map(spread, logits), temperature)
+    return jax.tree.map(lambda x: x[rows], drawn)
 
 
 def evaluate(
@@ -130,12 +151,66 @@ def evaluate(
             to be.
         most: Steps of all episodes together, after which all that still run are given up.
     """
-    play = play_on(task, agent, start_play(worlds, key), max_steps, temperature, most)
-    return result_of(task, play)
+    play = _play_on(task, agent, _start(worlds, key), max_steps, temperature, most)
+    return _result(task, play)
 
 
-def result_of(task: AlignedTask, play: Play) -> Evaluation:
-    """Return what episodes came to."""
+def play_all(
+    task: AlignedTask,
+    agent: Policy,
+    worlds: AlignedState,
+    key: jax.Array,
+    max_steps: int,
+    report: Callable[[int], Any] = lambda over: None,
+) -> Evaluation:
+    """Play each world once, as `evaluate` does, but from Python and without those that are over.
+
+    Most episodes are short and a few go on to the limit: computing only those that still run takes
+    a tenth of the work, with the same outcome.
+
+    Args:
+        task: The task.
+        agent: Who plays; its choices are drawn.
+        worlds: Starts (N, …).
+        key: Random key.
+        max_steps: Steps after which an episode is given up.
+        report: Called now and then with the number of episodes that are over.
+    """
+    play, total = _start(worlds, key), worlds.subtask.shape[0]
+    go_on, size = eqx.filter_jit(_play_on), total
+    for until in range(_BLOCK, max_steps + _BLOCK, _BLOCK):
+        running = total - int(play.over.sum())
+        report(total - running)
+        if not running:
+            break
+        while running <= size // _SHRINK and size > _LEAST:
+            size //= _SHRINK
+        rows = jnp.argsort(play.over)[:size]
+        part = go_on(
+            task,
+            agent,
+            _take(play, rows),
+            jnp.int32(min(until, max_steps)),
+            among=(rows, total),
+        )
+        play = _put(play, rows, part)
+    report(int(play.over.sum()))
+    return _result(task, play)
+
+
+@eqx.filter_jit
+def _take(play: _Play, rows: jax.Array) -> _Play:
+    states, over, steps, solved = jax.tree.map(lambda x: x[rows], play[:4])
+    return play._replace(states=states, over=over, steps=steps, solved=solved)
+
+
+@eqx.filter_jit
+def _put(play: _Play, rows: jax.Array, part: _Play) -> _Play:
+    whole = jax.tree.map(lambda x, new: x.at[rows].set(new), play[:4], part[:4])
+    return _Play(*whole, part.time, part.key)
+
+
+def _result(task: AlignedTask, play: _Play) -> Evaluation:
     s = play.states
     features = jax.vmap(task.task.features)(s.state)
     return Evaluation(s.subtask, s.counts, play.solved, play.steps, features)
