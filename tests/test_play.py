@@ -1,0 +1,57 @@
+"""Playing only the episodes that still run comes to the same as playing all to the end."""
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+eqx = pytest.importorskip("equinox")
+
+import jax.numpy as jnp  # noqa: E402
+from workshop import GEM, TABLE, TREE, USE, Workshop, demonstrations, fitted  # noqa: E402
+
+from align_rudder.hierarchy import evaluation  # noqa: E402
+from align_rudder.hierarchy.aligned import AlignedTask  # noqa: E402
+from align_rudder.hierarchy.alignment import tables_of  # noqa: E402
+
+
+class Clumsy(eqx.Module):
+    """Mostly does what leads to the gem, so that episodes are of very different length."""
+
+    def __call__(self, task, seen, subtask, cell):
+        wood, tool, _ = seen["items"]
+        thing = jnp.where(tool > 0, GEM, jnp.where(wood >= 2, TABLE, TREE))
+        dy, dx = seen["away"][thing]
+        best = jnp.where((dy == 0) & (dx == 0), USE, jnp.where(dx != 0, dx > 0, 2 + (dy > 0)))
+        return jax.nn.one_hot(best, task.n_choices) * 2.5, jnp.float32(0)
+
+
+@pytest.fixture(scope="module")
+def played():
+    plain = Workshop(max_steps=400, slip=0.2)
+    task = AlignedTask(plain, tables_of(fitted(demonstrations(Workshop(), 4))))
+    return task, evaluation.new_worlds(task, jax.random.key(1), 100)
+
+
+@pytest.mark.parametrize("limit", [400, 150])
+def test_leaving_out_what_is_over_changes_nothing(played, limit, monkeypatch):
+    task, worlds = played
+    whole = evaluation.evaluate(task, Clumsy(), worlds, jax.random.key(2), limit)
+    computed, on = [], evaluation._play_on
+
+    def counted(task, agent, play, *args, **kwargs):
+        computed.append(play.over.shape[0])
+        return on(task, agent, play, *args, **kwargs)
+
+    monkeypatch.setattr(evaluation, "_play_on", counted)
+    monkeypatch.setattr(evaluation, "_BLOCK", 10)
+    monkeypatch.setattr(evaluation, "_LEAST", 8)
+    reports = []
+    parts = evaluation.play_all(task, Clumsy(), worlds, jax.random.key(2), limit, reports.append)
+    for name, a, b in zip(whole._fields, whole, parts):
+        np.testing.assert_array_equal(a, b, err_msg=name)
+    steps = np.asarray(whole.steps)
+    assert len(np.unique(steps)) > 20
+    assert reports == sorted(reports)
+    assert reports[-1] == (steps < limit).sum() + np.asarray(whole.solved)[steps == limit].sum()
+    assert computed == [100, 25, 6][: len(computed)]  # each size compiled once
+    assert len(computed) > 1
