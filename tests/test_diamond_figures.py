@@ -11,8 +11,7 @@ from matplotlib.colors import to_hex
 from PIL import Image
 from scipy.stats import binomtest
 
-import align_rudder as ar
-from align_rudder.demo import crafting_demonstrations
+from align_rudder.events.names import short_goal_names
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("craftax")
@@ -68,21 +67,7 @@ OURS = {
 }
 
 
-# Names and tables
-
-
-def test_goals_are_named_by_what_they_give():
-    assert tables.short_goal_names(GOALS) == ["wood", "wood 2", "table", "iron pickaxe", "diamond"]
-    others = ["stick+4 plank-2", "did_defeat_zombie+1", "wood-2", "go home", "did_defeat_zombie+1"]
-    named = ["stick +4", "defeat zombie", "wood −2", "go home", "defeat zombie 2"]
-    assert tables.short_goal_names(others) == named
-
-
-def test_no_two_events_have_the_same_name():
-    symbols = [*GOALS, "did_find+1 wood+1", "wood-1"]
-    names = tables.event_names(symbols)
-    assert names[1:5] == ["wood", "table", "iron pickaxe", "diamond"]
-    assert len(set(names)) == len(names)
+# Tables
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 10), (1, 10_000), (500, 1000), (7, 7)])
@@ -166,7 +151,7 @@ def test_bars_are_as_high_as_the_rates():
     heights = [[bar.get_height() for bar in bars] for bars in ax.containers]
     expected = [[100, 100, 100, 90, 100], *(np.array(OURS[s]) / 100 for s in ("cloned", "manager"))]
     np.testing.assert_allclose(heights, expected)
-    assert [t.get_text() for t in ax.get_xticklabels()] == tables.short_goal_names(GOALS)
+    assert [t.get_text() for t in ax.get_xticklabels()] == short_goal_names(GOALS)
     assert len(ax.texts) == 1  # the only zero: cloning finds no diamond
     bottom, one_world = ax.transData.transform([[0, 0], [0, 0.01]])[:, 1]
     assert one_world - bottom > 0.1 * ax.bbox.height
@@ -289,20 +274,6 @@ def test_each_subtask_has_its_accuracy_and_its_success(tmp_path, rng):
         figures.sub_agent_curves(tmp_path, GOALS)
 
 
-def test_alignment_shows_the_consensus_and_names_its_subgoals():
-    model = ar.AlignRudder().fit(crafting_demonstrations(5))
-    strategy = model.strategies_[0]
-    above, below = figures.alignment_figure(model).axes
-    letters = dict(zip(strategy.alignment.symbols, strategy.alignment.letters, strict=True))
-    consensus = [letters[symbol] for symbol in strategy.profile.consensus(0.8)]
-    assert [text.get_text() for text in below.texts] == consensus
-    assert len(above.texts) == (strategy.alignment.matrix >= 0).sum()
-    names = tables.short_goal_names([goal.symbol for goal in strategy.subgoals])
-    assert [text.get_text() for text in below.get_xticklabels()] == names
-    columns = [int(strategy.profile.columns[goal.column]) for goal in strategy.subgoals]
-    assert [int(line.get_xdata()[0]) for line in below.lines] == columns
-
-
 # Video
 
 
@@ -423,7 +394,7 @@ def test_nights_can_be_seen(ending):
         world = ending.states.world.replace(light_level=np.full(6, light, np.float32))
         states = ending.states._replace(world=world)
         run = ending._replace(states=states)
-        frame = video._frames(run, tables.short_goal_names(GOALS), 1)[0]
+        frame = video._frames(run, short_goal_names(GOALS), 1)[0]
         return np.asarray(frame)[: 7 * 16, : 9 * 16]
 
     day, dusk, night = picture(1.0), picture(0.5), picture(0.0)

@@ -9,6 +9,7 @@ import pytest
 
 import align_rudder as ar
 from align_rudder.demo import crafting_demonstrations, crafting_episode
+from align_rudder.events.names import event_names, short_goal_names
 
 
 @pytest.fixture(scope="module")
@@ -171,3 +172,41 @@ def test_every_figure_is_written_as_vectors(crafting, rooms, tmp_path, form):
     for name, ax in axes.items():
         ax.figure.savefig(tmp_path / f"{name}.{form}")
         assert (tmp_path / f"{name}.{form}").stat().st_size > 1000
+
+
+# Names and consensus
+
+GOALS = [
+    "did_collect_wood+1 wood+1",
+    "wood+1",
+    "did_place_table+1 wood-2",
+    "iron_pickaxe+1 did_make_iron_pickaxe+1 coal-1 …",
+    "diamond+1 did_collect_diamond+1",
+]
+
+
+def test_goals_are_named_by_what_they_give():
+    assert short_goal_names(GOALS) == ["wood", "wood 2", "table", "iron pickaxe", "diamond"]
+    others = ["stick+4 plank-2", "did_defeat_zombie+1", "wood-2", "go home", "did_defeat_zombie+1"]
+    named = ["stick +4", "defeat zombie", "wood −2", "go home", "defeat zombie 2"]
+    assert short_goal_names(others) == named
+
+
+def test_no_two_events_have_the_same_name():
+    symbols = [*GOALS, "did_find+1 wood+1", "wood-1"]
+    names = event_names(symbols)
+    assert names[1:5] == ["wood", "table", "iron pickaxe", "diamond"]
+    assert len(set(names)) == len(names)
+
+
+def test_alignment_shows_the_consensus_and_names_its_subgoals(crafting):
+    strategy = crafting.strategies_[0]
+    above, below = ar.plot.consensus(crafting).axes
+    letters = dict(zip(strategy.alignment.symbols, strategy.alignment.letters, strict=True))
+    consensus = [letters[symbol] for symbol in strategy.profile.consensus(0.8)]
+    assert [text.get_text() for text in below.texts] == consensus
+    assert len(above.texts) == (strategy.alignment.matrix >= 0).sum()
+    names = short_goal_names([goal.symbol for goal in strategy.subgoals])
+    assert [text.get_text() for text in below.get_xticklabels()] == names
+    columns = [int(strategy.profile.columns[goal.column]) for goal in strategy.subgoals]
+    assert [int(line.get_xdata()[0]) for line in below.lines] == columns

@@ -293,9 +293,9 @@ def _save(figure: Any, path: str | Path) -> None:
 
 
 def _draw_alignment(model: AlignRudder, path: str) -> None:
-    from align_rudder.diamond.figures import alignment_figure
+    from align_rudder.plot import consensus
 
-    _save(alignment_figure(model), path)
+    _save(consensus(model), path)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Figures of the diamond task: sub-goals, learning curves, sub-agents, the alignment."""
+"""Figures of the diamond task: sub-goals, learning curves, sub-agents."""
 
 from __future__ import annotations
 
@@ -14,22 +14,16 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from align_rudder import plot
-from align_rudder.alignment import Alignment
 from align_rudder.diamond.methods import METHODS
 from align_rudder.diamond.tables import (
-    event_names,
     final_stage,
-    short_goal_names,
     short_number,
     wilson_interval,
 )
+from align_rudder.events.names import short_goal_names
 from align_rudder.hierarchy.logs import read_log
-from align_rudder.model import AlignRudder
-from align_rudder.sequences import GAP
-from align_rudder.text import letters_for
 
-__all__ = ["alignment_figure", "learning_curves", "sub_agent_curves", "subgoal_bars"]
+__all__ = ["learning_curves", "sub_agent_curves", "subgoal_bars"]
 
 # Okabe and Ito's colours; a marker of its own for each, for print without colour.
 _STYLES = {
@@ -369,56 +363,5 @@ def sub_agent_curves(
         labels.append("… with the main agent")
     figure.legend(
         handles, labels, loc="lower center", ncols=len(labels), frameon=False, fontsize=8.5
-    )
-    return figure
-
-
-# Alignment
-
-
-def alignment_figure(model: AlignRudder, threshold: float = 0.8) -> Figure:
-    """Return the demonstrations aligned, their consensus, and the sub-goals by name.
-
-    Args:
-        model: A fitted model with at least one strategy.
-        threshold: Share of the demonstrations that an event of the consensus must reach.
-    """
-    if not model.strategies_:
-        raise ValueError("the model has no strategy: its demonstrations have nothing in common")
-    strategy = model.strategies_[0]
-    aligned, profile = strategy.alignment, strategy.profile
-    n, length = aligned.matrix.shape
-    kept = profile.conservation >= threshold - 1e-12
-    consensus = np.full((1, length), GAP)
-    consensus[0, profile.columns[kept]] = profile.top_events[kept]
-    heights = [0.24 * n, 0.30]
-    size = (max(7.0, 0.22 * length + 1.6), sum(heights) + 2.3)
-    figure = Figure(figsize=size, layout="constrained")
-    above, below = figure.subplots(2, 1, height_ratios=heights, sharex=True)
-    plot.alignment(aligned, ax=above)
-    above.set(xlabel="", title="")
-    above.set_yticks(range(n), [str(i + 1) for i in range(n)], fontsize=8)
-    above.tick_params(axis="both", length=0, labelbottom=False)
-    own = Alignment(consensus, aligned.symbols, aligned.scores, aligned.gap)
-    plot.alignment(own, columns=profile.columns, subgoals=strategy.subgoals, ax=below)
-    below.set(xlabel="", ylabel="")
-    below.set_yticks([0], ["consensus"], fontsize=9, fontweight="bold")
-    below.tick_params(axis="both", length=0)
-    names = short_goal_names([goal.symbol for goal in strategy.subgoals])
-    places = [int(profile.columns[goal.column]) for goal in strategy.subgoals]
-    below.set_xticks(places, names, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
-    below.tick_params(axis="x", pad=7)
-    letters = letters_for(aligned.symbols)
-    handles = [Patch(color=plot.event_color(e)) for e in range(len(letters))]
-    labels = [f"{a}  {b}" for a, b in zip(letters, event_names(aligned.symbols), strict=True)]
-    figure.legend(
-        handles,
-        labels,
-        loc="outside upper center",
-        ncols=max(2, int(figure.get_figwidth() / 1.55)),
-        frameon=False,
-        fontsize=8,
-        handlelength=1.0,
-        columnspacing=1.4,
     )
     return figure

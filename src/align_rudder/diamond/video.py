@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from align_rudder._files import check_writable, write_whole
-from align_rudder.diamond.tables import short_goal_names
+from align_rudder.events.names import short_goal_names
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
 from align_rudder.hierarchy.alignment import reached_goals

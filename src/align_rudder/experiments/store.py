@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import csv
 import errno
-import fcntl
 import io
 import json
 import os
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from align_rudder._files import write_json, write_whole
+from align_rudder._locks import only_here
 from align_rudder.experiments.settings import Setting
 
 __all__ = ["Store", "TrialRecord"]
@@ -110,7 +111,7 @@ class Store(Generic[R]):
     ) -> None:
         self.folder, self.config, self.kind = Path(folder), config, kind
         self.trials: dict[tuple[Any, ...], R] = {}
-        self._lock: Any = None
+        self._held = ExitStack()
 
     @property
     def path(self) -> Path:
@@ -118,24 +119,11 @@ class Store(Generic[R]):
         return self.folder / "trials.csv"
 
     def __enter__(self) -> Self:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = open(self.folder / ".lock", "w")
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.close()
-            raise ValueError(
-                f"another run is writing to {self.folder}; wait for it, or give another folder "
-                "(--out)"
-            ) from None
-        except OSError as error:
-            raise ValueError(f"cannot write into {self.folder}: {error.strerror}") from error
-        try:
+        with ExitStack() as stack:
+            stack.enter_context(only_here(self.folder))
             self._check_config()
             self._read()
-        except BaseException:
-            self._lock.close()
-            raise
+            self._held = stack.pop_all()
         return self
 
     def __exit__(
@@ -144,7 +132,7 @@ class Store(Generic[R]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._lock.close()
+        self._held.close()
 
     def _check_config(self) -> None:
         path = self.folder / "config.json"

@@ -206,8 +206,9 @@ def _take(play: _Play, rows: jax.Array) -> _Play:
 
 @eqx.filter_jit
 def _put(play: _Play, rows: jax.Array, part: _Play) -> _Play:
-    whole = jax.tree.map(lambda x, new: x.at[rows].set(new), play[:4], part[:4])
-    return _Play(*whole, part.time, part.key)
+    put = jax.tree.map(lambda x, new: x.at[rows].set(new), play[:4], part[:4])
+    states, over, steps, solved = put
+    return part._replace(states=states, over=over, steps=steps, solved=solved)
 
 
 def _result(task: AlignedTask, play: _Play) -> Evaluation:

@@ -166,10 +166,10 @@ class Events:
         print(pipeline.as_text(model, chosen, found))
         write_json(self.json, {"damaged": _damaged(pool), **pipeline.as_data(model, chosen, found)})
         if self.figure is not None:
-            from align_rudder.diamond.figures import alignment_figure
+            from align_rudder.plot import consensus
 
             kind = Path(self.figure).suffix.removeprefix(".")
-            drawn = alignment_figure(model, threshold=1.0)
+            drawn = consensus(model, threshold=1.0)
             write_whole(self.figure, lambda file: drawn.savefig(file, format=kind, dpi=150))
 
     def _check(self) -> None:

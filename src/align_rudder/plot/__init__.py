@@ -5,6 +5,7 @@ Every function draws into `ax`, or into a new figure (`ax.figure`), and returns 
 """
 
 from align_rudder.plot.colors import event_color
+from align_rudder.plot.consensus import consensus
 from align_rudder.plot.curves import curves
 from align_rudder.plot.episodes import overview, redistribution
 from align_rudder.plot.maps import Grid, clusters, grid_of
@@ -15,6 +16,7 @@ __all__ = [
     "Grid",
     "alignment",
     "clusters",
+    "consensus",
     "curves",
     "event_color",
     "grid_of",
