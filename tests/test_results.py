@@ -34,7 +34,9 @@ def test_the_table_of_the_diamond_follows_from_the_counts():
     }
     assert shares["align-rudder", 8_000_000] >= 0.12
     assert shares["align-rudder", 240_000_000] >= 0.5
-    assert shares["ppo-diamond", 8_000_000] == 0
+    for steps in (8_000_000, 240_000_000):
+        assert shares["ppo-diamond", steps] == 0
+        assert shares["align-rudder", steps] > shares["ppo-dense", steps]
 
 
 def test_training_with_redistribution_is_about_as_fast_as_without():
