@@ -13,25 +13,12 @@ from align_rudder.envs import RoomsEnv
 from align_rudder.episodes import Episode
 from align_rudder.events import StateEvents
 from align_rudder.model import AlignRudder
-from align_rudder.plot import event_color
+from align_rudder.plot import event_color, grid_of
+from align_rudder.plot.maps import draw_walls
 
 __all__ = ["cluster_figure", "trajectory_figure"]
 
 _START, _TARGET, _ENTRY, _ARRIVAL = "#D55E00", "#009E73", "#F0E442", "#56B4E9"
-
-
-def _walls(ax: Axes, env: RoomsEnv) -> None:
-    """Draw walls and doors of the rooms, with cells as unit squares."""
-    rows, columns = env.map.shape
-    for (r, c), (r2, _) in env.map.walls():
-        if r2 > r:
-            ax.plot([c - 0.5, c + 0.5], [r + 0.5, r + 0.5], color="black", lw=1.5)
-        else:
-            ax.plot([c + 0.5, c + 0.5], [r - 0.5, r + 0.5], color="black", lw=1.5)
-    ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5), xticks=[], yticks=[])
-    ax.set_aspect("equal")
-    for side in ax.spines.values():
-        side.set_linewidth(1.5)
 
 
 def _square(ax: Axes, cell: tuple[int, int], color: str) -> None:
@@ -63,7 +50,7 @@ def cluster_figure(panels: Sequence[tuple[str, RoomsEnv, int]], seed: int = 0) -
         for cell, labels in votes.items():
             image[cell] = event_color(int(np.bincount(labels).argmax()))
         ax.imshow(image, interpolation="nearest")
-        _walls(ax, env)
+        draw_walls(ax, grid_of(env))
         ax.set_title(f"{title}: {events.n_events} clusters", fontsize=9, loc="left")
     return figure
 
@@ -114,7 +101,7 @@ def _path(ax: Axes, env: RoomsEnv, episode: Episode) -> None:
     _square(ax, world.arrival, _ARRIVAL)
     if entries[0] is not None:
         _square(ax, world.entries[entries[0]], _ENTRY)
-    _walls(ax, env)
+    draw_walls(ax, grid_of(env))
     jump = next((i for i, e in enumerate(entries) if e is None), len(cells))
     if entries[0] is not None and jump < len(cells):
         cells.insert(jump, world.entries[entries[0]])  # stepped on, and gone at once

@@ -167,3 +167,5 @@ def draw_walls(ax: Axes, grid: Grid) -> None:
             ax.plot([c + 0.5, c + 0.5], [r - 0.5, r + 0.5], color="black", lw=1.5)
     ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5), xticks=[], yticks=[])
     ax.set_aspect("equal")
+    for side in ax.spines.values():
+        side.set_linewidth(1.5)
