@@ -97,3 +97,16 @@ def test_only_one_process_writes(trained):
     files = {path.name for path in (base / "processes").iterdir()}
     assert files == {path.name for path in (base / "one").iterdir()}
     assert files >= {"checkpoint.npz", "training.json", "cloning.csv", *AGENTS}
+
+
+def test_ctrl_c_in_any_process_stops_all_after_the_same_update(tmp_path):
+    port = free_port()
+    runs = [start(tmp_path, port, "0"), start(tmp_path, port, "1", "interrupted")]
+    try:
+        said = [run.communicate(timeout=600)[1] for run in runs]
+    finally:
+        for run in runs:
+            run.kill()
+    assert all("KeyboardInterrupt" in text for text in said), said
+    assert [row["updates"] for row in read_log(tmp_path / "updates.csv")] == ["1"]
+    assert (tmp_path / "checkpoint.npz").is_file()

@@ -377,13 +377,18 @@ def test_wrong_states(env, demos):
     assert_same(env.save_state(), saved)  # nothing was changed
     with pytest.raises(ValueError, match="cannot begin there; give an earlier one"):
         env.reset(options={"state": at(demos[0], -1)})
+    with pytest.raises(ValueError, match='no option stat; "state" is the only one'):
+        env.reset(options={"stat": at(demos[0], 0)})
 
 
 def test_wrong_arguments(env):
     for bad, message in (
         ({"map_size": 50}, "map_size=50; a multiple of 16"),
         ({"map_size": 128}, "map_size=128; a multiple of 16 from 16 to 112"),
-        ({"max_steps": 0}, "max_steps=0; at least one"),
+        ({"map_size": 64.5}, "map_size=64.5; a multiple of 16"),
+        ({"max_steps": 0}, "max_steps=0; a whole number of at least 1"),
+        ({"max_steps": float("nan")}, "max_steps=nan; a whole number"),
+        ({"max_steps": 1.5}, "max_steps=1.5; a whole number"),
         ({"render_mode": "human"}, "HumanRendering"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -190,6 +190,12 @@ def test_goals_are_named_by_what_they_give():
     others = ["stick+4 plank-2", "did_defeat_zombie+1", "wood-2", "go home", "did_defeat_zombie+1"]
     named = ["stick +4", "defeat zombie", "wood −2", "go home", "defeat zombie 2"]
     assert short_goal_names(others) == named
+    placed = [
+        "did_place_stone+1 stone-1",
+        "did_place_table+1 wood-2",
+        "did_collect_stone+1 stone+1",
+    ]
+    assert event_names(placed) == ["place stone", "table", "stone"]
 
 
 def test_no_two_events_have_the_same_name():

@@ -228,14 +228,45 @@ def test_damaged_files_are_made_again_or_named(trained, tmp_path, tables, runs, 
     assert (tmp_path / "training.json").read_bytes() == (trained / "training.json").read_bytes()
     load_agent(tmp_path, AlignedTask(TASK, tables), TRAINING)
     (tmp_path / "checkpoint.npz").write_bytes(b"PK")
-    with pytest.raises(ValueError, match=r"checkpoint.npz cannot be read .* Delete that file"):
+    with pytest.raises(ValueError, match=r"checkpoint.npz cannot be read .* begin anew in another"):
         train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
+    logs = {name: (tmp_path / name).read_bytes() for name in ("updates.csv", "evaluations.csv")}
+    (tmp_path / "checkpoint.npz").unlink()
+    with pytest.raises(ValueError, match="has the logs of a training but no checkpoint"):
+        train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
+    assert logs == {name: (tmp_path / name).read_bytes() for name in logs}
 
 
 def test_too_few_steps_are_refused(tmp_path, tables, runs):
     shown = sum(len(actions) for _, actions in runs)
     with pytest.raises(ValueError, match=f"100 steps are too few: the .* have {shown} and an upda"):
         train(TASK, tables, runs, replace(TRAINING, steps=100), tmp_path, progress=False)
+
+
+def test_ctrl_c_before_the_first_update_stops_there(trained, tmp_path, tables, runs, monkeypatch):
+    """While cloning; then in the first evaluation, after which all is kept."""
+    write = Log.write
+    for file, kept in (("cloning.csv", False), ("evaluations.csv", True)):
+        sent = []
+
+        def interrupted(log, row, file=file, sent=sent):
+            write(log, row)
+            if log.path.name == file and not sent:
+                sent.append(file)
+                os.kill(os.getpid(), signal.SIGINT)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Log, "write", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
+        assert read_log(tmp_path / "updates.csv") == []
+        assert (tmp_path / "checkpoint.npz").exists() == kept
+    cloned = (tmp_path / "cloned.npz").stat().st_mtime_ns
+    interrupt(monkeypatch, "agents", 2)
+    with pytest.raises(Interrupted):
+        train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
+    assert (tmp_path / "cloned.npz").stat().st_mtime_ns == cloned  # not cloned again
+    assert read_log(tmp_path / "updates.csv") == read_log(trained / "updates.csv")[:2]
 
 
 def test_a_second_ctrl_c_stops_at_once():
@@ -251,6 +282,14 @@ def test_a_finished_training_is_left_as_it_is(trained, tmp_path, tables, runs):
     train(TASK, tables, runs, TRAINING, tmp_path / "again", progress=False)
     for name in ("updates.csv", "evaluations.csv", "agent.npz", "manager.npz"):
         assert (tmp_path / "again" / name).read_bytes() == (trained / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["agent.npz", "manager.npz"])
+def test_lost_agents_of_a_finished_training_are_named(name, trained, tmp_path, tables, runs):
+    shutil.copytree(trained, tmp_path / "again")
+    (tmp_path / "again" / name).unlink()
+    with pytest.raises(ValueError, match=rf"agents are lost: .*{name}.*train again in another"):
+        train(TASK, tables, runs, TRAINING, tmp_path / "again", progress=False)
 
 
 def test_another_seed_is_another_training(trained, tmp_path, tables, runs, monkeypatch, caplog):

@@ -9,7 +9,9 @@ stopped goes on from its checkpoint. Agents and checkpoints stay out of the repo
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -18,7 +20,10 @@ from pathlib import Path
 
 import tyro
 
-ALL = (
+from align_rudder.diamond.commands import Method
+
+Running = tuple[subprocess.Popen[bytes], list[list[str]]]
+ALL: tuple[Method, ...] = (
     "align-rudder",
     "equal-reward",
     "no-redistribution",
@@ -35,7 +40,7 @@ class Arguments:
 
     steps: float = 8e6
     """Environment steps of each training."""
-    methods: tuple[str, ...] = ALL
+    methods: tuple[Method, ...] = ALL
     """Methods."""
     seeds: tuple[int, ...] = (0,)
     """Seeds."""
@@ -59,36 +64,61 @@ def commands(arguments: Arguments) -> list[list[str]]:
             train += ["--seed", str(seed), "--out", folder]
             judge = ["diamond", "evaluate", folder, "--worlds", str(arguments.worlds)]
             judge += [] if method == ALL[0] else ["--last"]
-            out.append([train, judge] if arguments.worlds else [train])
+            if not counted(Path(folder), arguments.worlds):
+                out.append([train, judge] if arguments.worlds else [train])
     return out
+
+
+def counted(folder: Path, worlds: int) -> bool:
+    """Return whether a folder is published with its counts, but without the agents."""
+    path = folder / "evaluation.json"
+    if not path.is_file() or (folder / "agent.npz").is_file():
+        return False
+    found = json.loads(path.read_text())
+    return found["worlds"] == worlds or not worlds
 
 
 def run_all(waiting: list[list[list[str]]], jobs: int, seconds: float) -> None:
     """Run chains of commands of `align-rudder`, so many at once, for at most so long."""
+    if jobs < 1:
+        sys.exit(f"--jobs is {jobs}; at least 1 is needed")
+    running: list[Running] = []
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    try:
+        failed = _run(list(waiting), running, jobs, seconds)
+    except (KeyboardInterrupt, TimeoutError):
+        for process, _ in running:
+            process.terminate()
+        for process, _ in running:
+            process.wait()
+        sys.exit("stopped; run it again to go on")
+    if failed:
+        sys.exit(f"{failed} commands failed")
+
+
+def _run(waiting: list[list[list[str]]], running: list[Running], jobs: int, seconds: float) -> int:
+    """Return how many commands failed; `running` holds those under way."""
     program = [sys.executable, "-m", "align_rudder"]
     env = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    waiting, running, begun = list(waiting), [], time.monotonic()
-    failed = 0
+    begun, failed = time.monotonic(), 0
     while waiting or running:
         while waiting and len(running) < jobs:
             first, *rest = waiting.pop(0)
             print(f"{time.monotonic() - begun:6.0f} s  {' '.join(first)}", flush=True)
-            running.append((subprocess.Popen([*program, *first], env=env), rest))
+            # A group of its own, so that Ctrl-C reaches it once, from here.
+            process = subprocess.Popen([*program, *first], env=env, start_new_session=True)
+            running.append((process, rest))
         time.sleep(0.5)
         if time.monotonic() - begun > seconds:
-            for process, _ in running:
-                process.terminate()
-            for process, _ in running:
-                process.wait()
-            sys.exit("stopped; run it again to go on")
+            raise TimeoutError
         for entry in [entry for entry in running if entry[0].poll() is not None]:
             running.remove(entry)
             process, rest = entry
             failed += process.returncode != 0
             if rest and process.returncode == 0:
                 waiting.insert(0, rest)
-    if failed:
-        sys.exit(f"{failed} commands failed")
+    return failed
 
 
 if __name__ == "__main__":

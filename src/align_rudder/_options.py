@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["check_figure", "check_least"]
+__all__ = ["check_figure", "check_least", "check_seed"]
 
 _FIGURES = (".png", ".svg", ".pdf")
 
@@ -16,6 +16,12 @@ def check_least(command: Any, **least: int) -> None:
         if value is not None and value < n:
             option = name.replace("_", "-")
             raise ValueError(f"--{option} is {value}; at least {n} is needed")
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that is negative or too large."""
+    if not 0 <= seed < 2**32:
+        raise ValueError(f"--seed is {seed}; one from 0 to {2**32 - 1:,} is needed")
 
 
 def check_figure(path: str | None) -> None:

@@ -6,12 +6,13 @@ import sys
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import tyro
 
 from align_rudder._files import check_outputs, write_json, write_whole
-from align_rudder._options import check_figure, check_least
+from align_rudder._options import check_figure, check_least, check_seed
 from align_rudder._progress import bars_or_lines
 
 if TYPE_CHECKING:
@@ -97,15 +98,15 @@ class Demos:
 
         check_outputs(self.output, self.figure, self.json)
         check_least(self, n=1, worlds=1, max_steps=1, keep=1)
+        check_seed(self.seed)
         check_figure(self.figure)
         task = DiamondTask()
         shown = sys.stderr.isatty()
         runs = play_expert(task, self.worlds, self.seed, self.max_steps, self.keep, shown)
         solved = sorted(len(r.actions) for r in runs if r.solved)
-        print(
-            f"{len(solved)} of {len(runs)} runs found a diamond ({len(solved) / len(runs):.1%}), "
-            f"in {solved[len(solved) // 2] if solved else 0} steps (median)"
-        )
+        median = f", in {solved[len(solved) // 2]} steps (median)" if solved else ""
+        share = len(solved) / len(runs)
+        print(f"{len(solved)} of {len(runs)} runs found a diamond ({share:.1%}){median}")
         demos = shortest(runs, self.n)
         save_demonstrations(self.output, demos)
         lengths = [len(demo.actions) for demo in demos]
@@ -164,6 +165,12 @@ class Train:
 
         if not (1 <= self.steps < float("inf") and self.steps == int(self.steps)):
             raise ValueError(f"--steps {self.steps} is not a positive whole number")
+        check_seed(self.seed)
+        check_least(self, envs=1, pool=1, worlds=1, evaluations=1)
+        if self.hidden is not None and (not self.hidden or min(self.hidden) < 1):
+            raise ValueError(f"--hidden is {self.hidden}; layers of at least 1 unit are needed")
+        if self.out is not None and not self.out.strip():
+            raise ValueError("--out is empty; give a folder, or leave it out")
         training = training_of(self.method, int(self.steps), self.seed)
         given: dict[str, Any] = {
             name: getattr(self, name)
@@ -179,7 +186,7 @@ class Train:
         runs = [(demo.states, demo.actions) for demo in known.demos]
         train(known.task, known.tables, runs, training, folder, devices, bars_or_lines())
         if devices.first:
-            print(f"trained; see {folder}, or: align-rudder diamond evaluate {folder}")
+            print(f"trained; see {folder}, or: align-rudder diamond evaluate {quote(folder)}")
 
 
 @dataclass
@@ -220,6 +227,7 @@ class Evaluate:
         if not self.folders:
             raise ValueError("give the folder of a training, as `diamond train` makes it")
         check_least(self, worlds=1, max_steps=1)
+        check_seed(self.seed)
         if self.video is not None and not self.video.endswith(".gif"):
             raise ValueError(f"--video {self.video}: a name that ends with .gif is needed")
         if self.figures is not None and Path(self.figures).is_file():

@@ -153,7 +153,8 @@ def shortest(runs: Sequence[Demonstration], n: int = 10) -> list[Demonstration]:
     if len(kept) < n:
         raise ValueError(
             f"{len(found)} of {len(runs)} runs found a diamond, {len(kept)} of them short enough "
-            f"to be kept; {n} are needed: play more worlds, or keep longer runs"
+            f"to be kept; {n} are needed: play more worlds (--worlds), for longer (--max-steps), "
+            "keep longer runs (--keep), or choose fewer (--n)"
         )
     return kept[:n]
 
@@ -162,7 +163,7 @@ def fit_demonstrations(task: DiamondTask, demos: Sequence[Demonstration]) -> Ali
     """Return the model: events found in the changes of items and achievements, aligned."""
     without = [i for i, demo in enumerate(demos) if not demo.solved]
     if without:
-        raise ValueError(f"demonstrations {without} found no diamond; leave them out")
+        raise ValueError(f"demonstrations {without} found no diamond; give only runs that did")
     episodes = [demo.episode(task) for demo in demos]
     return AlignRudder(DeltaEvents(max_events=20, keys=FEATURES), strategies=1).fit(episodes)
 
@@ -192,7 +193,10 @@ def load_demonstrations(path: str | os.PathLike[str], task: DiamondTask) -> list
     like = jax.eval_shape(task.new_world, jax.random.key(0))
     named = dict(zip(_names(like), jax.tree.leaves(like), strict=True))
     out = []
-    for i in range(len(header["solved"])):
+    solved = header.get("solved")
+    if not isinstance(solved, list):
+        raise ValueError(f"{path} is damaged: it does not say which demonstrations found a diamond")
+    for i in range(len(solved)):
         who = f"{path}: demonstration {i}"
         for name in (*named, "actions"):
             if f"{i}/{name}" not in arrays:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from align_rudder.hierarchy.alignment import AlignmentTables, reached_goals
 from align_rudder.hierarchy.cloning import follow_demonstrations
 from align_rudder.hierarchy.evaluation import Evaluation, new_worlds, play_all
 from align_rudder.hierarchy.ppo import PPO
-from align_rudder.hierarchy.training import Training, load_agent, load_manager
+from align_rudder.hierarchy.training import Training, load_agent, load_manager, steps_so_far
 
 __all__ = [
     "CHAIN",
@@ -32,6 +34,8 @@ __all__ = [
     "load_stage",
     "read_training",
 ]
+
+_logger = logging.getLogger(__name__)
 
 CHAIN = {
     "wood": "collect_wood",
@@ -55,7 +59,7 @@ def read_training(folder: str | Path) -> tuple[str, Training]:
     """Return the method and the configuration of a training folder."""
     path = Path(folder) / "training.json"
     if not path.is_file():
-        raise ValueError(f"{folder} is not the folder of a training: it has no training.json")
+        raise ValueError(f"'{folder}' is not the folder of a training: it has no training.json")
     try:
         found = json.loads(path.read_text())
         ppo = PPO(**found.pop("ppo"))
@@ -64,7 +68,10 @@ def read_training(folder: str | Path) -> tuple[str, Training]:
         method = found.pop("name")
         return method, Training(**found, ppo=ppo, hidden=hidden, name=method)
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not a configuration of this version: {error}") from error
+        raise ValueError(
+            f"{path} is damaged or of another version: {error}; put back a copy, or train again in "
+            "another folder"
+        ) from error
 
 
 def count_worlds(
@@ -153,7 +160,8 @@ def evaluate_folder(
 ) -> dict[str, Any]:
     """Return how far the agents of a training come in new worlds; kept in `evaluation.json`.
 
-    What is there already for the same worlds is not counted again.
+    What is there already for the same worlds and agents is not counted again. Where there are no
+    agents, as among published results, the counts are taken as they are.
 
     Args:
         folder: Folder of the training.
@@ -179,18 +187,53 @@ def evaluate_folder(
         "goals": list(goals),
     }
     path = folder / "evaluation.json"
-    before = json.loads(path.read_text()) if path.is_file() else {}
-    same = all(before.get(name) == value for name, value in out.items())
+    there = [stage for stage in STAGES if (folder / f"{stage}.npz").is_file()]
+    players = {stage: _player(folder, stage) for stage in there}
+    before = _counted(path, out)
+    kept = {k: v for k, v in before.items() if not there or v.get("player") == players.get(k, "")}
+    so_far = steps_so_far(folder, training, tables) if there else None
+    if so_far is not None:
+        _logger.warning(
+            "%s is not trained to its end: these are its best agents after %s of %s steps",
+            folder,
+            f"{so_far:,}",
+            f"{training.steps:,}",
+        )
     aligned = AlignedTask(task, tables)
     out["demonstrations"] = count_demonstrations(aligned, demos)
-    out["stages"] = before["stages"] if same else {}
-    there = [stage for stage in STAGES if (folder / f"{stage}.npz").is_file()]
+    out["stages"] = kept
     for stage in there[-1:] if last else there:
-        if stage in out["stages"]:
+        if stage in kept:
             continue
         played, agent = load_stage(folder, task, tables, stage)
         bar = f"{folder.name}, {stage}" if progress else None
         with jax.default_matmul_precision(training.precision):
-            out["stages"][stage] = count_worlds(played, agent, worlds, seed, max_steps, bar)
+            counts = count_worlds(played, agent, worlds, seed, max_steps, bar)
+        kept[stage] = {"player": players[stage], **counts}
         write_json(path, out)
+    if not {"agent", "manager"} & {*kept}:
+        raise ValueError(
+            f"{folder} has no agent.npz, nor counts of {worlds:,} worlds; train to the first "
+            "evaluation, or leave it out"
+        )
     return out
+
+
+def _player(folder: Path, stage: str) -> str:
+    """Return a short name of who plays: a main agent with its sub-agents, or sub-agents alone."""
+    names = ("agent", "manager") if stage == "manager" else (stage,)
+    parts = [folder / f"{name}.npz" for name in names]
+    data = b"".join(part.read_bytes() for part in parts if part.is_file())
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def _counted(path: Path, setting: dict[str, Any]) -> dict[str, Any]:
+    """Return the stages that a file has for this setting."""
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text())
+        same = all(found.get(name) == value for name, value in setting.items())
+        return dict(found["stages"]) if same else {}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError(f"{path} is damaged; delete it, and the worlds are played again") from None

@@ -224,12 +224,12 @@ class DiamondEnv(gym.Env[Any, Any]):
         max_steps: int = 10_000,
         render_mode: str | None = None,
     ) -> None:
-        if map_size % 16 or not 16 <= map_size <= 112:
+        if map_size not in range(16, 113, 16):
             raise ValueError(
                 f"map_size={map_size}; a multiple of 16 from 16 to 112 is needed (64 upstream)"
             )
-        if max_steps < 1:
-            raise ValueError(f"max_steps={max_steps}; at least one step is needed")
+        if max_steps != max_steps // 1 or max_steps < 1:
+            raise ValueError(f"max_steps={max_steps}; a whole number of at least 1 is needed")
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(
                 f"render_mode={render_mode!r} is not known; use one of "
@@ -258,6 +258,9 @@ class DiamondEnv(gym.Env[Any, Any]):
         `save_state` returned, or one of a demonstration; that has no random numbers of its own and
         gets new ones.
         """
+        unknown = sorted(str(name) for name in {*(options or {})} - {"state"})
+        if unknown:
+            raise ValueError(f'there is no option {", ".join(unknown)}; "state" is the only one')
         super().reset(seed=seed)
         key = _random_key(self.np_random)
         given = (options or {}).get("state")
@@ -316,9 +319,10 @@ class DiamondEnv(gym.Env[Any, Any]):
     def parts(vector: np.ndarray) -> dict[str, np.ndarray]:
         """Return the parts of a vector by name, or of a batch of vectors (last axis)."""
         sizes = [int(np.prod(shape)) for shape in _PARTS.values()]
-        if vector.shape[-1] != sum(sizes):
+        vector = np.asarray(vector)
+        if vector.shape[-1:] != (sum(sizes),):
             raise ValueError(
-                f"the vector has {vector.shape[-1]} numbers, {sum(sizes)} are needed; give an "
+                f"the vector has shape {vector.shape}, {sum(sizes)} numbers are needed; give an "
                 'observation of flat=True or the entry "vector" of the dict'
             )
         found, at = {}, 0

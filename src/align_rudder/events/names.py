@@ -22,13 +22,19 @@ def _short(symbol: Hashable) -> str:
         name, amount = change[1], float(change[2])
         words = name.split("_")
         if words[0] == "did":
-            plain = len(words) > 2 and words[1] in _PLAIN_VERBS
-            made.append(" ".join(words[2:] if plain else words[1:]))
+            made.append(words[1:])
         elif amount > 0:
             gained.append(" ".join(words) + (f" +{amount:g}" if amount != 1 else ""))
         else:
             lost.append(" ".join(words) + f" −{-amount:g}")
-    return " and ".join(gained or made or lost) or str(symbol)
+    away = {name.rpartition(" ")[0] for name in lost}  # what is placed is lost: keep the verb
+    done = [
+        " ".join(words[1:])
+        if words[0] in _PLAIN_VERBS and words[1:] and " ".join(words[1:]) not in away
+        else " ".join(words)
+        for words in made
+    ]
+    return " and ".join(gained or done or lost) or str(symbol)
 
 
 def short_goal_names(goals: Sequence[Hashable]) -> list[str]:

@@ -83,6 +83,11 @@ def load_tree(
     """
     header, arrays = load_npz(path, _FORMAT, _VERSION)
     other = differences(header["configuration"], configuration)
+    if any(line.startswith("alignment is") for line in other):
+        raise OtherConfigurationError(
+            f"{path} belongs to other demonstrations or another alignment of them; give those it "
+            "was trained with (--demos), or another folder"
+        )
     if other:
         raise OtherConfigurationError(
             f"{path} belongs to another configuration: {'; '.join(other)}; use that one again, or "

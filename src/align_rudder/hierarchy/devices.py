@@ -64,9 +64,9 @@ class Devices:
         whole = jax.jit(lambda x: x, out_shardings=self.copied)(tree)
         return jax.tree.map(lambda x: x.addressable_data(0), whole)
 
-    def agree(self, value: bool) -> bool:
-        """Return what the first process says, so that all do the same."""
-        return bool(multihost_utils.broadcast_one_to_all(np.array(value)))
+    def any(self, value: bool) -> bool:
+        """Return whether it is true of any process, so that all do the same."""
+        return bool(np.any(multihost_utils.process_allgather(np.array(value))))
 
     def wait(self, where: str) -> None:
         """Return when all processes have come to this line."""

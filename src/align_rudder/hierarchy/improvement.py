@@ -64,7 +64,7 @@ class PPO:
                 raise ValueError(f"{name}={getattr(self, name)}: at least 1 is needed")
         if not 0 < self.gamma <= 1:
             raise ValueError(f"gamma={self.gamma} is a discount: above 0 and at most 1")
-        if not self.entropy >= 0:
+        if not 0 <= self.entropy < float("inf"):
             raise ValueError(f"entropy={self.entropy} is a weight: 0 or more")
         batch = self.n_envs * self.n_steps
         if batch % self.minibatches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -19,10 +20,14 @@ class Stop:
 
 
 @contextmanager
-def stop_on_signal() -> Iterator[Stop]:
+def stop_on_signal(several: bool = False) -> Iterator[Stop]:
     """Take note of the first SIGINT or SIGTERM; a second one interrupts at once.
 
     Only the main thread can do so; in another one signals are left as they are.
+
+    Args:
+        several: Whether other processes train along: then the second one ends the process, as it
+            would wait for the others for ever.
     """
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():
@@ -30,6 +35,8 @@ def stop_on_signal() -> Iterator[Stop]:
         return
 
     def note(number: int, frame: FrameType | None) -> None:
+        if stop.asked and several:
+            os._exit(130)
         if stop.asked:
             raise KeyboardInterrupt
         stop.asked = True

@@ -20,7 +20,13 @@ class Log:
 
     def cut(self, keep: Callable[[dict[str, str]], bool]) -> None:
         """Keep only some rows; begin the file if there is none."""
-        rows = [row for row in read_log(self.path) if keep(row)] if self.path.exists() else []
+        rows = read_log(self.path) if self.path.exists() else []
+        if rows and list(rows[0]) != self.columns:
+            raise ValueError(
+                f"{self.path} has the columns {', '.join(rows[0])}; {', '.join(self.columns)} are "
+                "needed. Put back a copy, or give another folder (--out)"
+            )
+        rows = [row for row in rows if keep(row)]
         text = io.StringIO()
         writer = csv.DictWriter(text, self.columns, lineterminator="\n", extrasaction="ignore")
         writer.writeheader()
@@ -36,7 +42,18 @@ class Log:
 
 
 def read_log(path: str | Path) -> list[dict[str, str]]:
-    """Return the rows of a log; a last row that was cut off is left out."""
+    """Return the rows of a log, all numbers but the phase; a last row cut off is left out."""
     with Path(path).open(newline="") as file:
         lines = [line for line in file if line.endswith("\n")]
-    return list(csv.DictReader(lines))
+    rows = list(csv.DictReader(lines))
+    for number, row in enumerate(rows, 2):
+        for name, value in row.items():
+            try:
+                if name != "phase":
+                    float(value)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"line {number} of {path} is damaged: {name} is {value!r}, not a number; put "
+                    "back a copy"
+                ) from None
+    return rows

@@ -22,17 +22,21 @@ from align_rudder._locks import only_here
 from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
 from align_rudder.hierarchy.aligned import PAYS, AlignedTask, PlainTask
 from align_rudder.hierarchy.alignment import AlignmentTables, reached_goals
-from align_rudder.hierarchy.checkpoints import digest, load_tree, save_tree
+from align_rudder.hierarchy.checkpoints import (
+    OtherConfigurationError,
+    digest,
+    load_tree,
+    save_tree,
+)
 from align_rudder.hierarchy.cloning import Shown, clone_agent, follow_demonstrations
 from align_rudder.hierarchy.devices import Devices
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds
 from align_rudder.hierarchy.interrupts import Stop, stop_on_signal
-from align_rudder.hierarchy.logs import Log
+from align_rudder.hierarchy.logs import Log, read_log
 from align_rudder.hierarchy.manager import ManagedTask, managed, new_manager
 from align_rudder.hierarchy.ppo import PPO, Examples, Learner, Metrics, new_learner, update
 from align_rudder.hierarchy.resets import fill, new_starts
 from align_rudder.hierarchy.task import Task
-from align_rudder.hierarchy.unfinished import made_again
 
 __all__ = ["Training", "load_agent", "load_manager", "train"]
 
@@ -91,11 +95,10 @@ class Training:
         for name in ("steps", "pool", "buffer", "worlds", "horizon", "evaluations", "patience"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)}: at least 1 is needed")
-        if self.seed < 0 or not self.hidden or min(self.hidden) < 1:
-            raise ValueError(
-                f"seed={self.seed}, hidden={self.hidden}: a seed of 0 or more and layers of at "
-                "least 1 unit are needed"
-            )
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed={self.seed}: one from 0 to {2**32 - 1:,} is needed")
+        if not self.hidden or min(self.hidden) < 1:
+            raise ValueError(f"hidden={self.hidden}: layers of at least 1 unit are needed")
         if self.clone < 0:
             raise ValueError(f"clone={self.clone}: 0 for none, or more")
         if not 0 <= self.manager < 1:
@@ -182,7 +185,8 @@ def train(
         disable=not (progress and devices.first),
     )
     alone = only_here(folder) if devices.first else nullcontext()
-    with alone, bar, jax.default_matmul_precision(training.precision), stop_on_signal() as stop:
+    signals = stop_on_signal(several=jax.process_count() > 1)
+    with alone, bar, jax.default_matmul_precision(training.precision), signals as stop:
         trainer.run(bar, stop)
 
 
@@ -227,6 +231,8 @@ class _Trainer:
         """Clone, learn, manage; each phase from its beginning or from the checkpoint."""
         self.bar, self.stop = bar, stop
         resumed = self._resume()
+        if self.at.phase == "done":
+            self._check_agents()
         bar.initial = bar.n = self.at.steps
         bar.set_postfix_str("compiling: minutes without a GPU")
         if self.at.phase == "agents":
@@ -235,6 +241,7 @@ class _Trainer:
             if not resumed:
                 self._count(sum(len(actions) for _, actions in self.demonstrations))
                 agent = self._clone(agent)
+                self._maybe_stop()
             self._learn(self.task, agent, ppo, "agent.npz", resumed)
             self._next("manager" if self.training.manager and not self.training.plain else "done")
             resumed = False
@@ -250,11 +257,24 @@ class _Trainer:
 
     def _resume(self) -> bool:
         """Return whether there is a checkpoint to go on from; another configuration is refused."""
-        checkpoint = self.folder / "checkpoint.npz"
-        if checkpoint.exists():
+        checkpoint, logged = self.folder / "checkpoint.npz", self.updates.path
+        there = checkpoint.exists()
+        if not there and logged.exists() and read_log(logged):
+            raise ValueError(
+                f"{self.folder} has the logs of a training but no checkpoint.npz to go on from; "
+                "give another folder (--out), or delete this one to begin anew"
+            )
+        if there:
             mine = self.at.demonstrations
-            with made_again():
+            try:
                 notes = load_tree(checkpoint, (), self.configuration)[1]
+            except OtherConfigurationError:
+                raise
+            except ValueError as error:
+                raise ValueError(
+                    f"{error}. A training cannot go on from it; put back a copy, or begin anew in "
+                    "another folder (--out)"
+                ) from error
             self.at = _Progress(**{"demonstrations": mine, **notes})
             if self.at.demonstrations != mine:
                 raise ValueError(
@@ -267,15 +287,29 @@ class _Trainer:
             here = (_PHASES.index(self.at.phase), self.at.updates)
             for log in (self.updates, self.evaluations):
                 log.cut(
-                    lambda row: (
-                        checkpoint.exists()
-                        and (_PHASES.index(row["phase"]), int(row["updates"])) <= here
-                    )
+                    lambda row: there and (_PHASES.index(row["phase"]), int(row["updates"])) <= here
                 )
         self.devices.wait("resume")
         if not (self.folder / "training.json").exists():
             raise ValueError(f"{self.folder} is not the first process's: all need the same folder")
-        return checkpoint.exists()
+        return there
+
+    def _check_agents(self) -> None:
+        """Refuse a finished training whose agents are lost."""
+        try:
+            if self.training.manager and not self.training.plain:
+                load_manager(self.folder, self.task, self.training)
+            else:
+                load_agent(self.folder, self.task, self.training)
+        except (ValueError, FileNotFoundError) as error:
+            raise ValueError(
+                f"{self.folder} is of a finished training, but its agents are lost: {error}. Put "
+                "back a copy, or train again in another folder (--out)"
+            ) from error
+
+    def _maybe_stop(self) -> None:
+        if self.devices.any(self.stop.asked):
+            raise KeyboardInterrupt
 
     def _next(self, phase: str) -> None:
         steps, shown = self.at.steps, self.at.demonstrations
@@ -362,9 +396,14 @@ class _Trainer:
             return new, devices.keep(metrics)
 
         judge = self._judge(task, name)
+        agents = self.at.phase == "agents"
+        who = "sub-agents" if agents else "main agent"
         if not resumed:
             judge(learner.agent)
-        agents = self.at.phase == "agents"
+            self._save("checkpoint.npz", _without_pool(learner))
+            self._maybe_stop()
+            if not self._fits(ppo, budget):
+                _logger.warning("too few steps are left to train the %s: no update is made", who)
         evaluations = self.training.evaluations if agents else _MANAGER_EVALUATIONS
         saved, length = time.monotonic(), max(budget - self.at.begun, 1)
         while self._fits(ppo, budget):
@@ -378,11 +417,10 @@ class _Trainer:
             if due:
                 judge(learner.agent)
             late = time.monotonic() - saved > _SAVE_EVERY
-            if due or devices.agree(late or self.stop.asked):
+            if due or devices.any(late or self.stop.asked):
                 self._save("checkpoint.npz", _without_pool(learner))
                 saved = time.monotonic()
-                if devices.agree(self.stop.asked):
-                    raise KeyboardInterrupt
+                self._maybe_stop()
 
     def _fits(self, ppo: PPO, budget: int) -> bool:
         return self.at.steps + ppo.batch + self.at.reserve <= budget
@@ -435,6 +473,15 @@ class _Trainer:
 def _without_pool(learner: Learner) -> Any:
     """Return what a checkpoint holds; the pool is made again from its key."""
     return learner._replace(starts=learner.starts._replace(pool=None))  # pyright: ignore[reportArgumentType]
+
+
+def steps_so_far(folder: str | Path, training: Training, tables: AlignmentTables) -> int | None:
+    """Return how many steps a training has made that is not finished; None if it is, or unknown."""
+    path = Path(folder) / "checkpoint.npz"
+    if not path.is_file():
+        return None
+    notes = load_tree(path, (), training.configuration(tables))[1]
+    return None if notes["phase"] == "done" else int(notes["steps"])
 
 
 def load_agent(

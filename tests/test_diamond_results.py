@@ -1,0 +1,116 @@
+"""Counts belong to the agents that were counted, and damaged files are named."""
+
+import json
+
+import pytest
+
+pytest.importorskip("jax")
+pytest.importorskip("craftax")
+
+from align_rudder.diamond import results
+from align_rudder.diamond.methods import training_of
+from align_rudder.hierarchy.checkpoints import save_tree
+from align_rudder.hierarchy.logs import Log, read_log
+
+TRAINING = training_of("align-rudder")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A training whose agents "find" as many diamonds as their files have bytes."""
+    configuration = {**TRAINING.configuration({}), "alignment": "none"}
+    (tmp_path / "training.json").write_text(json.dumps(configuration))
+    played = []
+
+    def count(task, agent, worlds, *rest):
+        played.append(agent)
+        return {"worlds": worlds, "solved": (tmp_path / f"{agent}.npz").stat().st_size}
+
+    monkeypatch.setattr(results, "AlignedTask", lambda *args: None)
+    monkeypatch.setattr(results, "count_demonstrations", lambda *args: {})
+    monkeypatch.setattr(results, "load_stage", lambda folder, task, tables, stage: (None, stage))
+    monkeypatch.setattr(results, "count_worlds", count)
+    monkeypatch.setattr(type(TRAINING), "configuration", lambda self, tables: configuration)
+    return tmp_path, played
+
+
+class Task:
+    max_steps = 100
+
+
+def evaluated(folder, worlds=50, last=False):
+    found = results.evaluate_folder(folder, Task(), {}, ["a"], [], worlds, last=last)  # pyright: ignore
+    return {name: stage["solved"] for name, stage in found["stages"].items()}
+
+
+def test_other_agents_are_counted_anew_and_the_same_are_not(folder):
+    path, played = folder
+    for name, text in (("cloned", "x"), ("agent", "xx"), ("manager", "xxx")):
+        (path / f"{name}.npz").write_text(text)
+    assert evaluated(path, last=True) == {"manager": 3}
+    assert evaluated(path) == {"cloned": 1, "agent": 2, "manager": 3}
+    assert played == ["manager", "cloned", "agent"]
+    (path / "manager.npz").write_text("yyyy")
+    assert evaluated(path) == {"cloned": 1, "agent": 2, "manager": 4}
+    (path / "agent.npz").write_text("yyyyy")  # the main agent runs it: both are others now
+    assert evaluated(path) == {"cloned": 1, "agent": 5, "manager": 4}
+    assert played[3:] == ["manager", "agent", "manager"]
+    (path / "manager.npz").unlink()  # trained again, and not so far yet
+    assert evaluated(path) == {"cloned": 1, "agent": 5}
+    assert evaluated(path, worlds=60) == {"cloned": 1, "agent": 5}
+    assert played[6:] == ["cloned", "agent"]
+
+
+def test_published_counts_are_taken_as_they_are_but_no_others(folder):
+    path, played = folder
+    (path / "agent.npz").write_text("x")
+    evaluated(path)
+    (path / "agent.npz").unlink()
+    assert evaluated(path) == {"agent": 1}
+    assert played == ["agent"]
+    with pytest.raises(ValueError, match=f"{path} has no agent.npz, nor counts of 60 worlds"):
+        evaluated(path, worlds=60)
+
+
+def test_a_training_that_goes_on_is_said_to(folder, caplog):
+    path, _ = folder
+    (path / "agent.npz").write_text("x")
+    configuration = json.loads((path / "training.json").read_text())
+    for phase, told in (("agents", 1), ("done", 0)):
+        caplog.clear()
+        notes = {"phase": phase, "steps": 1234}
+        save_tree(path / "checkpoint.npz", (), configuration, notes)
+        evaluated(path)
+        assert len(caplog.messages) == told
+        assert all("after 1,234 of 8,000,000 steps" in message for message in caplog.messages)
+
+
+@pytest.mark.parametrize("text", ["x", "[]", '{"worlds": 1', '{"stages": 3}'])
+def test_damaged_counts_are_named(folder, text):
+    path, _ = folder
+    (path / "agent.npz").write_text("x")
+    evaluated(path)
+    whole = json.loads((path / "evaluation.json").read_text())
+    if text.startswith('{"stages"'):
+        text = json.dumps({**whole, "stages": 3})
+    (path / "evaluation.json").write_text(text)
+    with pytest.raises(ValueError, match=r"evaluation\.json is damaged; delete it"):
+        evaluated(path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"ppo": 1}', "{"])
+def test_a_damaged_configuration_is_named(tmp_path, text):
+    (tmp_path / "training.json").write_text(text)
+    with pytest.raises(ValueError, match=r"training\.json is damaged or of another version"):
+        results.read_training(tmp_path)
+
+
+def test_damaged_logs_are_named(tmp_path):
+    log = Log(tmp_path / "updates.csv", ["phase", "updates"])
+    log.cut(lambda row: False)
+    log.write(["agents", 1])
+    with pytest.raises(ValueError, match=r"columns phase, updates; phase, steps are needed"):
+        Log(tmp_path / "updates.csv", ["phase", "steps"]).cut(lambda row: True)
+    log.write(["agents", "one"])
+    with pytest.raises(ValueError, match=r"line 3 of .*updates\.csv is damaged: updates is 'one'"):
+        read_log(tmp_path / "updates.csv")
