@@ -39,6 +39,34 @@ def test_the_table_of_the_diamond_follows_from_the_counts():
         assert shares["align-rudder", steps] > shares["ppo-dense", steps]
 
 
+def test_the_page_of_the_diamond_has_the_numbers_of_the_curves_and_of_the_grid():
+    folder = ROOT / "results" / "diamond"
+    page = " ".join((ROOT / "docs" / "diamond.md").read_text().split())
+
+    def steps_to(method, share):
+        rows = csv.DictReader((folder / "240m" / f"{method}-0" / "evaluations.csv").open())
+        solved = (r["steps"] for r in rows if int(r["solved"]) >= share * int(r["worlds"]))
+        return f"{int(next(solved)) / 1e6:.0f} M"
+
+    quarter, half = (
+        [steps_to(m, x) for m in ("no-redistribution", "align-rudder")] for x in (0.25, 0.5)
+    )
+    assert f"a quarter of the worlds after {quarter[0]} steps instead of {quarter[1]}" in page
+    assert f"half of them after {half[0]} instead of {half[1]}" in page
+    assert f"a quarter of the worlds after {steps_to('ppo-dense', 0.25)} steps" in page
+    rows = {
+        (r["method"], r["gamma"], r["entropy"]): r
+        for r in csv.DictReader((folder / "tune.csv").open())
+    }
+    for gamma in ("0.99", "0.995"):
+        for entropy in ("0.005", "0.02"):
+            ours, dense = (rows[m, gamma, entropy] for m in ("align-rudder", "ppo-dense"))
+            line = page.split(f"| γ {gamma}, entropy {entropy}")[1].split(" |")
+            assert line[1].strip("| ") == ours["diamonds"]
+            assert line[2].strip("| ") == f"{float(dense['subgoals_per_world']):.1f}"
+            assert dense["diamonds"] == "0"
+
+
 def test_training_with_redistribution_is_about_as_fast_as_without():
     found = json.loads((ROOT / "results" / "diamond" / "throughput.json").read_text())
     for name, seconds in found["seconds"].items():

@@ -15,11 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from align_rudder.diamond.methods import METHODS
-from align_rudder.diamond.tables import (
-    final_stage,
-    short_number,
-    wilson_interval,
-)
+from align_rudder.diamond.tables import final_stage, short_number, wilson_interval
 from align_rudder.events.names import short_goal_names
 from align_rudder.hierarchy.logs import read_log
 

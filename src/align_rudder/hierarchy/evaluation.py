@@ -166,7 +166,7 @@ def play_all(
     """Play each world once, as `evaluate` does, but from Python and without those that are over.
 
     Most episodes are short and a few go on to the limit: computing only those that still run takes
-    a tenth of the work, with the same outcome.
+    far less work, with the same outcome.
 
     Args:
         task: The task.

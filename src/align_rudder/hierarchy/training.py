@@ -22,12 +22,7 @@ from align_rudder._locks import only_here
 from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
 from align_rudder.hierarchy.aligned import PAYS, AlignedTask, PlainTask
 from align_rudder.hierarchy.alignment import AlignmentTables, reached_goals
-from align_rudder.hierarchy.checkpoints import (
-    OtherConfigurationError,
-    digest,
-    load_tree,
-    save_tree,
-)
+from align_rudder.hierarchy.checkpoints import digest, load_tree, save_tree
 from align_rudder.hierarchy.cloning import Shown, clone_agent, follow_demonstrations
 from align_rudder.hierarchy.devices import Devices
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds
@@ -37,6 +32,7 @@ from align_rudder.hierarchy.manager import ManagedTask, managed, new_manager
 from align_rudder.hierarchy.ppo import PPO, Examples, Learner, Metrics, new_learner, update
 from align_rudder.hierarchy.resets import fill, new_starts
 from align_rudder.hierarchy.task import Task
+from align_rudder.hierarchy.unfinished import advised
 
 __all__ = ["Training", "load_agent", "load_manager", "train"]
 
@@ -266,15 +262,8 @@ class _Trainer:
             )
         if there:
             mine = self.at.demonstrations
-            try:
+            with advised("Put back a copy, or begin anew in another folder (--out)"):
                 notes = load_tree(checkpoint, (), self.configuration)[1]
-            except OtherConfigurationError:
-                raise
-            except ValueError as error:
-                raise ValueError(
-                    f"{error}. A training cannot go on from it; put back a copy, or begin anew in "
-                    "another folder (--out)"
-                ) from error
             self.at = _Progress(**{"demonstrations": mine, **notes})
             if self.at.demonstrations != mine:
                 raise ValueError(

@@ -11,20 +11,21 @@ from typing import Any
 from align_rudder.hierarchy.checkpoints import OtherConfigurationError, load_tree, save_tree
 from align_rudder.hierarchy.interrupts import Stop
 
-__all__ = ["Unfinished", "made_again"]
+__all__ = ["Unfinished", "advised"]
+
+
+_MADE_AGAIN = "Delete that file: the same command makes it again and keeps all others"
 
 
 @contextmanager
-def made_again() -> Iterator[None]:
+def advised(advice: str = _MADE_AGAIN) -> Iterator[None]:
     """Say of a damaged file how to go on."""
     try:
         yield
     except OtherConfigurationError:
         raise
     except ValueError as error:
-        raise ValueError(
-            f"{error}. Delete that file: the same command makes it again and keeps all others"
-        ) from error
+        raise ValueError(f"{error}. {advice}") from error
 
 
 class Unfinished:
@@ -54,7 +55,7 @@ class Unfinished:
         """Return the tree and notes that were saved last, or None."""
         if not self.path.is_file():
             return None
-        with made_again():
+        with advised():
             return load_tree(self.path, like, self.configuration)
 
     def offer(self, tree: Any, notes: Mapping[str, Any]) -> None:

@@ -39,7 +39,7 @@ from align_rudder.hierarchy.fine_tuning import (
 )
 from align_rudder.hierarchy.interrupts import Stop, stop_on_signal
 from align_rudder.hierarchy.logs import Log
-from align_rudder.hierarchy.unfinished import Unfinished, made_again
+from align_rudder.hierarchy.unfinished import Unfinished, advised
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.cloning import Cloning, clone_sub_agent
 from align_rudder.minerl.networks import FRAMES, new_manager, new_sub_agent
@@ -173,7 +173,7 @@ class _Trainer:
         self.n, self.progress, self.stop = n_subtasks, progress, stop
         self.made = 0
         kept = folder / _REPLAYS
-        with made_again():
+        with advised():
             self.replays = Replays.load(kept, n_subtasks) if kept.is_file() else Replays(n_subtasks)
 
     def _kept(self, name: str, new: Callable[[], Any], make: Callable[[Unfinished], Any]) -> Any:
@@ -193,7 +193,7 @@ class _Trainer:
             _logger.info("%s is trained", path.name)
         else:
             _logger.info("%s is there already", path.name)
-        with made_again():
+        with advised():
             return load_tree(path, new(), self.configuration)[0]
 
     def _save_replays(self) -> None:

@@ -1,6 +1,7 @@
 """Figures: the alignment, what it found, and where the reward of an episode goes.
 
-Every function draws into `ax`, or into a new figure (`ax.figure`), and returns the axes;
+Every function draws into `ax`, or into a new figure (`ax.figure`), and returns the axes; `overview`
+and `consensus`, which have several, return the figure.
 `ax.figure.savefig("figure.pdf")` writes vector graphics. Colours are Okabe and Ito's.
 """
 
