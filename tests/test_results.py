@@ -17,8 +17,8 @@ def test_the_pages_of_results_hold_the_tables_of_the_results():
         assert tool["filled"](page) == page.read_text()
 
 
-def test_the_table_of_the_diamond_follows_from_the_counts():
-    from align_rudder.diamond.tables import results_table
+def test_the_tables_of_the_diamond_follow_from_the_counts():
+    from align_rudder.diamond.tables import results_rows, results_table
 
     found = [
         json.loads(path.read_text())
@@ -26,17 +26,30 @@ def test_the_table_of_the_diamond_follows_from_the_counts():
     ]
     table = (ROOT / "results" / "diamond" / "tables.md").read_text()
     assert results_table(found, markdown=True) + "\n" == table
-    shares = {
-        (one["method"], one["steps"]): max(
-            s["solved"] / s["worlds"] for s in one["stages"].values()
-        )
-        for one in found
+    rows = {
+        (row["method"], row["steps"]): row
+        for row in results_rows(found)
+        if row["label"] != "… without the main agent"
     }
-    assert shares["align-rudder", 8_000_000] >= 0.12
-    assert shares["align-rudder", 240_000_000] >= 0.5
+    assert rows["align-rudder", 8_000_000]["low"] >= 0.12
+    assert rows["align-rudder", 240_000_000]["low"] >= 0.5
     for steps in (8_000_000, 240_000_000):
-        assert shares["ppo-diamond", steps] == 0
-        assert shares["align-rudder", steps] > shares["ppo-dense", steps]
+        assert rows["ppo-diamond", steps]["share"] == 0
+        assert rows["align-rudder", steps]["low"] > rows["ppo-dense", steps]["high"]
+    readme = (ROOT / "README.md").read_text().replace("**", "")
+    for start, method in (
+        ("Align-RUDDER: sub-goals from", "align-rudder"),
+        ("… paid the same", "equal-reward"),
+        ("… without cloning", "no-cloning"),
+        ("… paid for the diamond", "no-redistribution"),
+        ("PPO paid for each", "ppo-dense"),
+        ("PPO paid for the diamond", "ppo-diamond"),
+    ):
+        line = next(x for x in readme.splitlines() if x.startswith(f"| {start}"))
+        shares = (rows[method, steps]["share"] for steps in (8_000_000, 240_000_000))
+        assert [cell.strip() for cell in line.split("|")[2:4]] == [
+            f"{100 * share:.1f} %" for share in shares
+        ]
 
 
 def test_the_page_of_the_diamond_has_the_numbers_of_the_curves_and_of_the_grid():

@@ -269,10 +269,10 @@ class Evaluate:
         folder = Path(self.figures or ".")
         folder.mkdir(parents=True, exist_ok=True)
         _save(figures.learning_curves(self.folders), folder / "curves.png")
-        for path, evaluation in zip(self.folders, found, strict=True):
-            name = Path(path).name
-            if sum(Path(other).name == name for other in self.folders) > 1:
-                name = f"{Path(path).resolve().parent.name}-{name}"
+        paths = [Path(path).resolve() for path in self.folders]
+        unique = len({path.name for path in paths}) == len(paths)
+        for path, evaluation in zip(paths, found, strict=True):
+            name = path.name if unique else f"{path.parent.name}-{path.name}"
             if "cloned" in evaluation["stages"]:
                 _save(figures.subgoal_bars(evaluation), folder / f"{name}-subgoals.png")
                 _save(figures.sub_agent_curves(path, known.goals), folder / f"{name}-agents.png")

@@ -94,7 +94,10 @@ def _row(label: str, runs: Sequence[Mapping[str, Any]], stage: str) -> dict[str,
         deepest.update(counts["deepest"])
     tools = chain[chain.index(_TOOL) :] if _TOOL in chain else []
     shares = [s["solved"] / s["worlds"] for s in found]
-    low, high = wilson_interval(solved, worlds)
+    # The seeds play the same worlds, so that an interval over all of them together would be too
+    # narrow.
+    one = len(runs) == 1
+    low, high = wilson_interval(solved, worlds) if one else (min(shares), max(shares))
     return {
         "method": runs[0]["method"],
         "label": label,
@@ -107,8 +110,6 @@ def _row(label: str, runs: Sequence[Mapping[str, Any]], stage: str) -> dict[str,
         "share": solved / worlds,
         "low": low,
         "high": high,
-        "least": min(shares),
-        "most": max(shares),
         "iron_pickaxe": sum(deepest[item] for item in tools) / worlds if tools else None,
         "deepest": max((item for item in chain if deepest[item] > 0), key=chain.index),
     }
@@ -162,37 +163,35 @@ def results_table(evaluations: Sequence[Mapping[str, Any]], markdown: bool = Fal
     """
     rows = results_rows(evaluations)
     several = any(len(row["seeds"]) > 1 for row in rows)
-    worlds = sorted({row["worlds"] for row in rows})
+    worlds = {row["worlds"] / len(row["seeds"]) for row in rows}
+    span = "range" if several else "95 % interval"
     header = ["method", "steps"]
     header += ["seeds"] if several else []
     header += ["worlds"] if len(worlds) > 1 else []
-    header += ["diamond %", "95 % interval"]
-    header += ["least–most"] if several else []
-    header += [f"{_TOOL} %", "deepest item"]
+    header += ["diamond %", span, f"{_TOOL} %", "deepest item"]
     cells = []
     for row in rows:
-        n = len(row["seeds"])
         cell = {
             "method": row["label"],
             "steps": "–" if row["steps"] is None else short_number(row["steps"]),
-            "seeds": str(n),
+            "seeds": str(len(row["seeds"])),
             "worlds": f"{row['worlds']:,}",
             "diamond %": _percent(row["share"]),
-            "95 % interval": f"{_percent(row['low'])}–{_percent(row['high'])}",
-            "least–most": f"{_percent(row['least'])}–{_percent(row['most'])}" if n > 1 else "–",
+            span: f"{_percent(row['low'])}–{_percent(row['high'])}",
             f"{_TOOL} %": _percent(row["iron_pickaxe"]),
             "deepest item": row["deepest"],
         }
         cells.append([cell[name] for name in header])
     limits = sorted({row["max_steps"] for row in rows})
-    many = f"{worlds[0]:,} " if len(worlds) == 1 else ""
+    many = f"{worlds.pop():,.0f} " if len(worlds) == 1 else ""
     notes = [
-        f"{many}new worlds, at most {' or '.join(f'{n:,}' for n in limits)} steps in each; Wilson "
-        "interval over worlds" + ("" if several else "; one seed"),
+        f"{many}new worlds{' for each seed' if many and several else ''}, at most "
+        f"{' or '.join(f'{n:,}' for n in limits)} steps in each",
+        "range: least and most of the seeds; of one seed, the 95 % Wilson interval over worlds"
+        if several
+        else "Wilson interval over worlds; one seed",
         "deepest item: reached in at least one world",
     ]
-    if several:
-        notes.append("worlds of all seeds together; least–most: diamond % of the single trainings")
     notes = ["; ".join(notes)] if markdown else notes
     table = Table("Diamonds in new worlds", header, cells, tuple(notes))
     return table.markdown() if markdown else table.text()
