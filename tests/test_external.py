@@ -285,6 +285,18 @@ def test_a_training_ends_when_it_is_good_enough_but_not_too_early(env, enough, l
     assert [at for at, _ in found.curve] == steps
 
 
+def test_a_sub_agent_is_paid_for_its_subgoal_and_not_for_what_else_it_gains(model, monkeypatch):
+    step = Followed.step
+    monkeypatch.setattr(Followed, "step", lambda self, do: step(self, do)._replace(reward=99.0))
+    env, paid = Followed(Corridor(), model, Sight()), []
+    fetch = Net(jnp.zeros((LENGTH, 3)).at[1:, LEFT].set(20).at[0, USE].set(20), jnp.zeros(5), None)
+    tuning = replace(TUNING, ppo=replace(TUNING.ppo, learning_rate=1e-9))
+    fine_tune(0, [fetch], [env], Replays(3), tuning, log=lambda *x: paid.append(x[2]))
+    subgoals = np.array(paid) * 32 / (tuning.ppo.reward_scale * env.worth[0])  # in each batch
+    np.testing.assert_allclose(subgoals, np.round(subgoals), atol=1e-4)
+    assert (subgoals >= 5).all()
+
+
 def test_too_few_steps_for_a_batch_are_refused(env):
     with pytest.raises(ValueError, match=r"steps=20 are fewer than a batch of PPO, 1 env.* 32"):
         fine_tune(0, [net()], [env], Replays(3), replace(TUNING, steps=20))

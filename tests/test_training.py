@@ -26,7 +26,12 @@ from align_rudder.hierarchy import ppo as ppo_module  # noqa: E402
 from align_rudder.hierarchy import training as training_module  # noqa: E402
 from align_rudder.hierarchy.agents import new_agent, new_separate_agents  # noqa: E402
 from align_rudder.hierarchy.aligned import PAYS, AlignedState, AlignedTask, PlainTask  # noqa: E402
-from align_rudder.hierarchy.alignment import Position, next_subtask, tables_of  # noqa: E402
+from align_rudder.hierarchy.alignment import (  # noqa: E402
+    Position,
+    goal_rewards,
+    next_subtask,
+    tables_of,
+)
 from align_rudder.hierarchy.checkpoints import load_tree, save_tree  # noqa: E402
 from align_rudder.hierarchy.cloning import clone_agent, follow_demonstrations  # noqa: E402
 from align_rudder.hierarchy.devices import Devices, find_devices  # noqa: E402
@@ -536,11 +541,14 @@ def test_advantages_are_weighted_sums_of_errors(reward, value, ended):
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_an_agent_that_learns_its_own_subtask_alone_is_cut_off_at_subgoals(task, worlds, own):
-    """Rules solve all worlds, so that there are sub-goals; rewards are paid where they end."""
+def test_an_agent_that_learns_its_own_subtask_alone_is_paid_for_its_subgoal_alone(
+    task, worlds, own
+):
+    """Rules solve all worlds; something was gained out of its turn before they begin."""
     ppo = PPO(16, 64, minibatches=1, fresh=1.0, own_subtask=own)
-    some = jax.tree.map(lambda x: x[:16], worlds)
-    learner = SimpleNamespace(agent=WHOLE, envs=some, starts=new_starts(some, K, 2))
+    pool = jax.tree.map(lambda x: x[:16], worlds)
+    some = pool._replace(pending=jnp.full(16, 5.0))
+    learner = SimpleNamespace(agent=WHOLE, envs=some, starts=new_starts(pool, K, 2))
     learner.key, learner._replace = jax.random.key(0), lambda **new: SimpleNamespace(**new)
 
     @jax.jit
@@ -548,12 +556,26 @@ def test_an_agent_that_learns_its_own_subtask_alone_is_cut_off_at_subgoals(task,
         _, batch, _, metrics = ppo_module._play(task, ppo, learner)
         return batch.reward, batch.ended, batch.subtask, metrics
 
-    reward, ended, subtask, metrics = played()
+    reward, ended, subtask, metrics = (jax.tree.map(np.asarray, x) for x in played())
     assert (metrics.reached >= 16).all()
-    at_goals = np.asarray(reward) > 0
+    at_goals = reward > 0
     assert at_goals.sum() == metrics.reached.sum()
-    last = at_goals & (np.asarray(subtask) == K - 1)
-    np.testing.assert_array_equal(ended, at_goals if own else last)
+    np.testing.assert_array_equal(ended, at_goals if own else at_goals & (subtask == K - 1))
+    worth = ppo.reward_scale * np.asarray(goal_rewards(task.tables))[subtask]
+    first = np.cumsum(at_goals, axis=0) * at_goals == 1
+    extra = 0.0 if own else ppo.reward_scale * 5.0 * first
+    np.testing.assert_allclose(reward, np.where(at_goals, worth + extra, 0.0), rtol=1e-5)
+
+
+def test_what_subgoals_are_worth_is_their_share_of_the_demonstrations(model, task):
+    """Here the demonstrations reach the sub-goals one after the other, and nothing else pays."""
+    worth = np.asarray(goal_rewards(task.tables))
+    np.testing.assert_allclose(worth, [goal.reward for goal in model.subgoals_], rtol=1e-2)
+
+
+def test_agents_for_their_own_subtask_cannot_be_paid_for_something_else():
+    with pytest.raises(ValueError, match=r"own_subtask .* pay='task' cannot"):
+        Training(ppo=PPO(own_subtask=True), pay="task")
 
 
 # Pays

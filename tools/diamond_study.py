@@ -29,6 +29,7 @@ ALL: tuple[Method, ...] = (
     "no-redistribution",
     "no-cloning",
     "separate",
+    "own-subtask",
     "ppo-dense",
     "ppo-diamond",
 )

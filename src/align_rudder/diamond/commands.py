@@ -28,6 +28,7 @@ __all__ = ["Diamond"]
 Method = Literal[
     "align-rudder",
     "separate",
+    "own-subtask",
     "no-redistribution",
     "equal-reward",
     "no-cloning",
@@ -143,7 +144,7 @@ class Train:
     entropy: float | None = None
     """Weight of the entropy; 0.005 if left out."""
     hidden: tuple[int, ...] | None = None
-    """Layers of the networks; 512 512 if left out, 128 128 for `separate`."""
+    """Layers of the networks; 512 512 if left out, 128 128 for a network for each sub-task."""
     pool: int | None = None
     """New worlds to begin in; 2,048, or 6,144 from 50 M steps on, if left out."""
     worlds: int | None = None

@@ -25,6 +25,7 @@ __all__ = ["learning_curves", "sub_agent_curves", "subgoal_bars"]
 _STYLES = {
     "align-rudder": ("#D55E00", "o"),
     "separate": ("#0072B2", "s"),
+    "own-subtask": ("#000000", "<"),
     "no-redistribution": ("#009E73", "D"),
     "equal-reward": ("#56B4E9", "P"),
     "no-cloning": ("#CC79A7", "v"),

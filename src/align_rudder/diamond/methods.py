@@ -12,6 +12,7 @@ __all__ = ["METHODS", "training_of"]
 METHODS = {
     "align-rudder": "Align-RUDDER",
     "separate": "… a network for each sub-task",
+    "own-subtask": "… a network for each, learning for it alone",
     "no-redistribution": "… paid for the diamond alone",
     "equal-reward": "… paid the same for each sub-goal",
     "no-cloning": "… without cloning",
@@ -38,6 +39,8 @@ def training_of(method: str, steps: int = 8_000_000, seed: int = 0) -> Training:
         case "align-rudder":
             return base
         case "separate":
+            return replace(base, separate=True, hidden=(128, 128))
+        case "own-subtask":
             own = replace(ppo, own_subtask=True)
             return replace(base, ppo=own, separate=True, hidden=(128, 128))
         case "no-redistribution":

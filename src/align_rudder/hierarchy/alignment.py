@@ -21,6 +21,7 @@ __all__ = [
     "Position",
     "advance",
     "delta_event",
+    "goal_rewards",
     "next_subtask",
     "reached_goals",
     "start_position",
@@ -151,3 +152,9 @@ def advance(
     new = Position(row, score, row.argmax().astype(jnp.int32))
     kept = jax.tree.map(lambda a, b: jnp.where(event >= 0, a, b), new, position)
     return kept, (kept.score - position.score) * tables.scale
+
+
+def goal_rewards(tables: AlignmentTables) -> jax.Array:
+    """Return the redistributed reward (K,) of each sub-goal, reached one after the other."""
+    start = start_position(tables)
+    return jax.lax.scan(lambda at, event: advance(tables, at, event), start, tables.goal_event)[1]

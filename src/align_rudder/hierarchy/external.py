@@ -85,6 +85,7 @@ class Followed:
         subtask: The first sub-goal not yet reached.
         cell: Where on the profile the episode stands.
         idle: Steps since the last sub-goal.
+        worth: Redistributed reward of each sub-goal (K,), the mean over the demonstrations.
         seed: Seed of the episode.
         done: Choices made so far.
     """
@@ -99,6 +100,7 @@ class Followed:
             )
         whole = float(np.mean(model.returns_)) - model.baseline
         self.scale = 1 / whole if whole > 0 else 1.0
+        self.worth = self.scale * np.array([goal.reward for goal in model.subgoals_])
         self.needed = np.array(
             [(self.goals[: k + 1] == event).sum() for k, event in enumerate(self.goals)]
         )

@@ -208,7 +208,8 @@ def fine_tune(
         reward, ended = np.zeros(len(envs), np.float32), np.zeros(len(envs), bool)
         for i, env in enumerate(envs):
             moved = env.step(choice_of(chosen, i))
-            reward[i] = moved.reward * ppo.reward_scale
+            # Paid for its sub-goal alone, not for all on the way, it leaves to others their work.
+            reward[i] = env.worth[subtask] * ppo.reward_scale if moved.reached else 0.0
             ended[i] = moved.reached or moved.ended or env.idle >= tuning.patience
             if moved.reached:
                 replays.add(env)

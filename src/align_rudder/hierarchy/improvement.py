@@ -37,8 +37,8 @@ class PPO:
         fresh: Share of episodes that begin in a new world; the others at stored sub-goals.
         burn_in: Updates in which only the value is learned.
         cloning: Weight of the cloning loss beside PPO's.
-        own_subtask: Whether an agent learns for its own sub-task alone, as in the paper, and not
-            for those that follow.
+        own_subtask: Whether an agent learns for its own sub-task alone, as in the paper: it is paid
+            for its own sub-goal, and nothing that follows counts.
     """
 
     n_envs: int = 1024

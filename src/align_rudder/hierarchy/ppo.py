@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
+from align_rudder.hierarchy.alignment import goal_rewards
 from align_rudder.hierarchy.improvement import (
     PPO,
     Examples,
@@ -74,7 +75,7 @@ def _play(
     task: AlignedTask, ppo: PPO, learner: Learner
 ) -> tuple[Learner, Steps, jax.Array, Metrics]:
     """Play a batch; return it, the values after it, and what it showed."""
-    k = task.n_subtasks
+    k, worth = task.n_subtasks, goal_rewards(task.tables)
 
     def step(
         carry: tuple[AlignedState, Starts, jax.Array], _: None
@@ -88,13 +89,16 @@ def _play(
         log_p = actions.log_prob(logits, action)
         new, out = jax.vmap(task.step)(jax.random.split(k_step, ppo.n_envs), envs, action)
         ended = out.over | out.cut
-        reward = out.reward * ppo.reward_scale
+        stop, paid = ended, out.reward
+        if ppo.own_subtask:
+            # Not all that was gained on the way: it would learn to do the work of others first.
+            stop, paid = ended | out.reached, jnp.where(out.reached, worth[subtask], 0.0)
+        reward = paid * ppo.reward_scale
         # A cut-off episode would have gone on: the value before stands for what would have come.
         reward = reward + jnp.where(out.cut, ppo.gamma * value, 0.0)
         starts = remember(starts, k_keep, new, out.reached & ~out.over)
         fresh = jnp.float32(ppo.fresh)
         following = begin_again(starts, k_reset, new, ended, fresh)
-        stop = ended | out.reached if ppo.own_subtask else ended
         kept = Steps(seen, subtask, cell, action, log_p, value, reward, stop)
         shown = (
             jax.nn.one_hot(subtask, k + 1).sum(0),

@@ -103,6 +103,11 @@ class Training:
             raise ValueError(f"pay={self.pay!r} is not one of {', '.join(PAYS)}")
         if self.plain and self.pay not in ("task", "dense"):
             raise ValueError(f"a plain learner is paid 'task' or 'dense', not {self.pay!r}")
+        if self.ppo.own_subtask and self.pay != "subgoal":
+            raise ValueError(
+                f"with own_subtask agents are paid for their sub-goals; pay={self.pay!r} cannot be "
+                "had at the same time"
+            )
 
     def aligned(self, task: Task, tables: AlignmentTables) -> AlignedTask:
         """Return the task as agents are trained on it."""
@@ -247,6 +252,7 @@ class _Trainer:
             manager = new_manager(task, self.keys[1], hidden, symmetric)
             burn_in = self.training.ppo.burn_in if self.training.separate else 0
             ppo = replace(self.training.ppo, cloning=0.0, entropy=0.0, fresh=0.5, burn_in=burn_in)
+            ppo = replace(ppo, own_subtask=False)
             self._learn(task, manager, ppo, "manager.npz", resumed)
             self._next("done")
         self._save("checkpoint.npz", ())
