@@ -80,6 +80,17 @@ def test_the_page_of_the_diamond_has_the_numbers_of_the_curves_and_of_the_grid()
             assert dense["diamonds"] == "0"
 
 
+def test_the_expert_is_as_good_as_the_page_says():
+    found = json.loads((ROOT / "results" / "diamond" / "demos.json").read_text())
+    page = " ".join((ROOT / "docs" / "diamond.md").read_text().split())
+    steps, shortest = found["steps"], found["lengths"]
+    assert found["solved"] == len(steps) >= 0.6 * found["worlds"]
+    assert shortest == steps[:10]
+    assert f"in {found['solved']} of {found['worlds']} new worlds" in page
+    assert f"in {steps[len(steps) // 2]} steps (median)" in page
+    assert f"of {shortest[0]} to {shortest[-1]} steps" in page
+
+
 def test_training_with_redistribution_is_about_as_fast_as_without():
     found = json.loads((ROOT / "results" / "diamond" / "throughput.json").read_text())
     for name, seconds in found["seconds"].items():

@@ -23,6 +23,16 @@ def _shapes(space: spaces.Space[Any], prefix: str = "") -> dict[str, list[int]]:
     return {prefix[:-1]: list(space.shape or ())}
 
 
+def _unlike(needed: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """Return how the entries a model was fitted on differ from those of an environment."""
+    said = {
+        "without": sorted(found.keys() - needed.keys()),
+        "with": sorted(needed.keys() - found.keys()),
+        "of other shapes in": sorted(n for n in found if needed.get(n, found[n]) != found[n]),
+    }
+    return ", ".join(f"{what} {names}" for what, names in said.items() if names)
+
+
 def check_space(encoder: EventEncoder, space: spaces.Space[Any]) -> None:
     """Raise an error if an encoder was fitted on other observations than the space has."""
     needed = encoder.observation_shapes()
@@ -36,9 +46,15 @@ def check_space(encoder: EventEncoder, space: spaces.Space[Any]) -> None:
     if scalars and needed == {"": [len(found)]}:
         return  # a tuple of numbers, which an Episode holds as one vector
     if found != needed:
+        advice = "wrap the environment the model was fitted for"
+        if "" in needed or "" in found:
+            raise ValueError(
+                f"the model was fitted on observations of shapes {needed}, the environment has "
+                f"{found} ({space}); {advice}"
+            )
         raise ValueError(
-            f"the model was fitted on observations of shapes {needed}, the environment has "
-            f"{found} ({space}); wrap the environment the model was fitted for"
+            f"the model was fitted on observations {_unlike(needed, found)}, unlike the "
+            f"environment's; {advice}, or fit events on entries that both have (keys=…)"
         )
     if isinstance(encoder, StateEvents) and isinstance(space, spaces.Discrete):
         low, high = int(encoder.states_.min()), int(encoder.states_.max())

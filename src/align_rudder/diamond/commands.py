@@ -81,6 +81,10 @@ class Demos:
     """Steps after which a run is given up."""
     keep: int = 200
     """The longest run whose states are kept in memory; a state takes 25 kB."""
+    episodes: str | None = None
+    """Also write them to this npz file as episodes of `AlignRudder/Diamond-v0`."""
+    model: str | None = None
+    """Also save the fitted model to this npz file."""
     figure: str | None = None
     """Also draw the alignment into this file (.png, .svg, .pdf)."""
     json: str | None = None
@@ -95,9 +99,10 @@ class Demos:
             shortest,
         )
         from align_rudder.diamond.task import DiamondTask
+        from align_rudder.episodes import save_episodes
         from align_rudder.summary import as_data, as_text
 
-        check_outputs(self.output, self.figure, self.json)
+        check_outputs(self.output, self.episodes, self.model, self.figure, self.json)
         check_least(self, n=1, worlds=1, max_steps=1, keep=1)
         check_seed(self.seed)
         check_figure(self.figure)
@@ -108,15 +113,23 @@ class Demos:
         median = f", in {solved[len(solved) // 2]} steps (median)" if solved else ""
         share = len(solved) / len(runs)
         print(f"{len(solved)} of {len(runs)} runs found a diamond ({share:.1%}){median}")
+        kept = sum(run.solved and run.states is not None for run in runs)
+        if 0 < kept < self.n:
+            save_demonstrations(self.output, shortest(runs, kept))
+            print(f"{kept} of them are in {self.output}", file=sys.stderr)
         demos = shortest(runs, self.n)
         save_demonstrations(self.output, demos)
         lengths = [len(demo.actions) for demo in demos]
         print(f"the {self.n} shortest, of {lengths} steps, are in {self.output}\n")
         model = fit_demonstrations(task, demos)
         print(as_text(model))
+        if self.episodes is not None:
+            save_episodes(self.episodes, [demo.episode(task, vector=True) for demo in demos])
+        if self.model is not None:
+            model.save(self.model)
         if self.figure is not None:
             _draw_alignment(model, self.figure)
-        found = {"worlds": len(runs), "solved": len(solved), "lengths": lengths}
+        found = {"worlds": len(runs), "solved": len(solved), "steps": solved, "lengths": lengths}
         write_json(self.json, {**found, "model": as_data(model)})
 
 

@@ -36,12 +36,21 @@ class Demonstration(NamedTuple):
     actions: np.ndarray
     solved: bool
 
-    def episode(self, task: DiamondTask) -> Episode:
-        """Return the run as an episode of items and achievements, paid for the diamond alone."""
+    def episode(self, task: DiamondTask, vector: bool = False) -> Episode:
+        """Return the run as an episode of items and achievements, paid for the diamond alone.
+
+        Args:
+            task: The task.
+            vector: Whether observations also have the "vector" of `AlignRudder/Diamond-v0`.
+        """
         if self.states is None:
             raise ValueError(f"the states of this run of {len(self.actions)} steps were not kept")
-        values = np.asarray(jax.vmap(task.features)(jax.tree.map(jnp.asarray, self.states)))
+        states = jax.tree.map(jnp.asarray, self.states)
+        values = np.asarray(jax.vmap(task.features)(states))
         observations = {name: values[:, i] for i, name in enumerate(FEATURES)}
+        if vector:
+            see = jax.jit(jax.vmap(lambda state: task.encode(task.observe(state))))
+            observations["vector"] = np.asarray(see(states))
         rewards = np.zeros(len(self.actions))
         rewards[-1] = float(self.solved)
         return Episode(observations, self.actions, rewards, terminated=True)
