@@ -1,18 +1,25 @@
 """A small world for sub-agents: fetch two pieces of wood, make a tool at the table, dig the gem."""
 
+from functools import cache
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import align_rudder as ar
+from align_rudder.hierarchy.aligned import AlignedTask
+from align_rudder.hierarchy.alignment import AlignmentTables, tables_of
+from align_rudder.hierarchy.cloning import Shown, follow_demonstrations
+from align_rudder.hierarchy.evaluation import new_worlds
 
 SIZE = 6
 TREE, TABLE, GEM = 0, 1, 2
 FEATURES = ("wood", "tool", "gem")
 MOVES = np.array([[0, -1], [0, 1], [-1, 0], [1, 0]])
 USE = 4
+K, A = 4, 5  # wood, wood, tool, gem; left, right, up, down, use
 
 
 class State(NamedTuple):
@@ -121,3 +128,44 @@ def fitted(runs):
         rewards[-1] = 1.0
         episodes.append(ar.Episode(observations, actions, rewards, terminated=True))
     return ar.AlignRudder(ar.DeltaEvents(keys=FEATURES), strategies=1).fit(episodes)
+
+
+class Known(NamedTuple):
+    """All that is made of six demonstrations."""
+
+    runs: list
+    model: ar.AlignRudder
+    tables: AlignmentTables
+    task: AlignedTask
+    shown: Shown
+    worlds: object  # 64 new ones
+
+
+@cache
+def known():
+    runs = demonstrations(Workshop(), 6)
+    model = fitted(runs)
+    tables = tables_of(model)
+    task = AlignedTask(Workshop(), tables)
+    worlds = new_worlds(task, jax.random.key(11), 64)
+    return Known(runs, model, tables, task, follow_demonstrations(task, runs), worlds)
+
+
+class Rule(eqx.Module):
+    """Sub-agents that know the way; those that are broken only ever go left."""
+
+    broken: np.ndarray
+
+    def __call__(self, task, observation, subtask, cell):
+        thing = jnp.array([TREE, TREE, TABLE, GEM])
+        k = jnp.minimum(subtask, K - 1)
+        dy, dx = observation["away"][thing[k]]
+        aside = jnp.where(dx > 0, 1, 0)
+        along = jnp.where(dy > 0, 3, 2)
+        action = jnp.where(dx != 0, aside, jnp.where(dy != 0, along, USE))
+        action = jnp.where(jnp.asarray(self.broken)[k], 0, action)
+        return 1e4 * jax.nn.one_hot(action, A), jnp.float32(0)
+
+
+WHOLE = Rule(np.zeros(K, bool))
+BROKEN = Rule(np.arange(K) == 1)  # the second piece of wood is never fetched
