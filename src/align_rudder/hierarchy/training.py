@@ -252,7 +252,7 @@ class _Trainer:
             manager = new_manager(task, self.keys[1], hidden, symmetric)
             burn_in = self.training.ppo.burn_in if self.training.separate else 0
             ppo = replace(self.training.ppo, cloning=0.0, entropy=0.0, fresh=0.5, burn_in=burn_in)
-            ppo = replace(ppo, own_subtask=False)
+            ppo = replace(ppo, own_subtask=False)  # it learns for all that follows
             self._learn(task, manager, ppo, "manager.npz", resumed)
             self._next("done")
         self._save("checkpoint.npz", ())
