@@ -38,7 +38,7 @@ def check_space(encoder: EventEncoder, space: spaces.Space[Any]) -> None:
     needed = encoder.observation_shapes()
     if needed is None:
         return
-    found = _shapes(space)
+    found = whole = _shapes(space)
     keys = getattr(encoder, "keys", None)
     if keys is not None:
         found = {n: s for n, s in found.items() if n.split(".")[0] in keys}
@@ -47,10 +47,10 @@ def check_space(encoder: EventEncoder, space: spaces.Space[Any]) -> None:
         return  # a tuple of numbers, which an Episode holds as one vector
     if found != needed:
         advice = "wrap the environment the model was fitted for"
-        if "" in needed or "" in found:
+        if "" in needed or "" in whole:
             raise ValueError(
                 f"the model was fitted on observations of shapes {needed}, the environment has "
-                f"{found} ({space}); {advice}"
+                f"{whole} ({space}); {advice}"
             )
         raise ValueError(
             f"the model was fitted on observations {_unlike(needed, found)}, unlike the "
