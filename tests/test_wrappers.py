@@ -248,7 +248,7 @@ def test_model_of_another_environment_is_refused(model):
     small = gym.make("FrozenLake-v1", desc=["SF", "FG"])
     with pytest.raises(ValueError, match=r"fitted on states 0 to 15.*Discrete\(4\)"):
         ar.RedistributeReward(small, model)
-    with pytest.raises(ValueError, match=r"shapes {'count': \[\]}, .* has {'': \[4\]}"):
+    with pytest.raises(ValueError, match=r"shapes {'count': \[2\]}, .* has {'': \[4\]}"):
         ar.RedistributeReward(gym.make("CartPole-v1"), _inventory_model())
 
 
