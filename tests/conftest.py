@@ -62,3 +62,13 @@ def model(demos):
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def compiled_quickly():
+    """JAX's programs are compiled in less time and run slower."""
+    import jax
+
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)

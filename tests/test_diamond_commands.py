@@ -18,14 +18,8 @@ from align_rudder.diamond import demos as demos_module  # noqa: E402
 from align_rudder.diamond.demos import load_demonstrations, save_demonstrations  # noqa: E402
 from align_rudder.diamond.task import DiamondTask  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 COMMITTED = files("align_rudder.diamond") / "demonstrations.npz"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_quickly():
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.fixture(scope="module")

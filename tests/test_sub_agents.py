@@ -38,15 +38,9 @@ from align_rudder.hierarchy.resets import (  # noqa: E402
 )
 from align_rudder.hierarchy.training import Training  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 TASK = workshop.Workshop()
 K, A = workshop.K, workshop.A
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_quickly():
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.fixture(scope="module")
