@@ -201,6 +201,20 @@ def test_replays_lead_back_to_the_state_they_were_kept_at(env):
     assert {name: int(value) for name, value in env.obs.items()} in kept[1:]
 
 
+def test_no_world_crowds_out_the_recordings_of_others(env):
+    replays, rng = Replays(3, size=6), np.random.default_rng(0)
+    for seed in (7, 8, *[9] * 30):
+        env.begin(seed)
+        play(env, [LEFT] * int(env.obs["place"]) + [USE])
+        replays.add(env)
+    assert [seed for seed, _ in replays.kept[1]] == [7, 8, 9, 9, 9, 9]
+    begun = []
+    for _ in range(300):
+        assert replays.begin(env, 1, rng)
+        begun.append(env.seed)
+    assert min(begun.count(seed) for seed in (7, 8, 9)) >= 75  # 100 each but for chance
+
+
 def test_a_recording_that_leads_elsewhere_is_dropped(env):
     replays = Replays(3)
     replays.kept[1] = [(0, [{"move": RIGHT}])]
@@ -219,6 +233,19 @@ def test_where_there_is_no_recording_the_earlier_agents_play(env):
         begin_at(env, 2, replays, Players([fetch] * 3), rng, patience=8, tries=3)
 
 
+@pytest.mark.parametrize("fresh", [0.0, 0.5])
+def test_earlier_agents_play_as_often_as_asked_for(env, fresh):
+    replays, rng = Replays(3), np.random.default_rng(0)
+    fetch = Net(jnp.zeros((LENGTH, 3)).at[1:, LEFT].set(20).at[0, USE].set(20), jnp.zeros(5), None)
+    begin_at(env, 1, replays, Players([fetch] * 3), rng, patience=20)
+    played = [
+        begin_at(env, 1, replays, Players([fetch] * 3), rng, patience=20, fresh=fresh) > 0
+        for _ in range(100)
+    ]
+    assert abs(sum(played) - 100 * fresh) <= 15
+    assert len({seed for seed, _ in replays.kept[1]}) == min(1 + sum(played), 50)
+
+
 def test_sub_agents_learn_one_after_the_other_and_play_the_task_together(model):
     envs = [Followed(Corridor(), model, Sight()) for _ in range(4)]
     tuning = FineTuning(
@@ -231,11 +258,12 @@ def test_sub_agents_learn_one_after_the_other_and_play_the_task_together(model):
     )
     replays, agents = Replays(3), [net() for _ in range(3)]
     rng = np.random.default_rng(5)
-    before = success_rate(envs[0], 0, replays, Players(agents), rng, 12, 20)
+    judged = replace(tuning, trials=20)
+    before = success_rate(envs[0], 0, replays, Players(agents), rng, judged)
     for k in range(3):
         agents[k], curve = fine_tune(k, agents, envs, replays, tuning, seed=k)
         assert max(rate for _, rate in curve) >= 0.9
-    after = success_rate(envs[0], 0, replays, Players(agents), rng, 12, 20)
+    after = success_rate(envs[0], 0, replays, Players(agents), rng, judged)
     assert after >= 0.9 > before
     solved = [play_out(envs[0], Players(agents), rng, 60)[1] for _ in range(10)]
     assert np.mean(solved) >= 0.8

@@ -1,7 +1,8 @@
 """Sub-agents for environments outside of JAX: any Gymnasium environment, played step by step.
 
 States cannot be stored there. To begin at a sub-task, a recorded episode that came there is
-replayed, same seed and same actions; where there is none, the agents of the sub-tasks before play.
+replayed, same seed and same actions; where there is none, and now and then to see new worlds, the
+agents of the sub-tasks before play.
 Networks, PPO and the redistributed reward are those of the rest of `hierarchy`.
 """
 
@@ -154,9 +155,12 @@ class Followed:
 class Replays:
     """Episodes that came to a sub-task, to begin there again.
 
+    Most successes begin at a recording, so that one world could soon crowd out the others: all
+    worlds are as likely, and those with many recordings lose them first.
+
     Args:
         n_subtasks: Number of sub-tasks.
-        size: How many are kept for each; the oldest go.
+        size: How many are kept for each.
     """
 
     def __init__(self, n_subtasks: int, size: int = 50) -> None:
@@ -166,8 +170,11 @@ class Replays:
     def add(self, env: Followed) -> None:
         """Keep an episode that has just come to a sub-task."""
         if env.subtask < len(self.kept) and not env.ended:
-            self.kept[env.subtask].append((env.seed, list(env.done)))
-            del self.kept[env.subtask][: -self.size]
+            kept = self.kept[env.subtask]
+            kept.append((env.seed, list(env.done)))
+            if len(kept) > self.size:
+                seeds = [seed for seed, _ in kept]
+                del kept[seeds.index(max(seeds, key=seeds.count))]  # the oldest of that world
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save as one npz file; choices must be whole numbers, or dicts of such."""
@@ -207,7 +214,9 @@ class Replays:
             return True
         if not self.kept[subtask]:
             return False
-        index = int(rng.integers(len(self.kept[subtask])))
+        seeds = [seed for seed, _ in self.kept[subtask]]
+        world = rng.choice(sorted(set(seeds)))
+        index = int(rng.choice(np.flatnonzero(np.array(seeds) == world)))
         seed, choices = self.kept[subtask][index]
         env.begin(seed)
         for choice in choices:
@@ -281,6 +290,7 @@ def begin_at(
     players: Players,
     rng: np.random.Generator,
     patience: int,
+    fresh: float = 0.0,
     tries: int = 20,
 ) -> int:
     """Begin at a sub-task; return the steps that playing there took (replays are not counted).
@@ -292,14 +302,17 @@ def begin_at(
         players: Who plays the sub-tasks before where there is no recording.
         rng: Source of randomness.
         patience: Steps without a sub-goal after which a try is given up.
+        fresh: Share of the tries that begin at an earlier sub-task, any of them as likely; at the
+            first, in a new world. Without such tries fewer and fewer worlds would be left.
         tries: Tries before it is an error.
     """
     played = 0
     for _ in range(tries):
-        if replays.begin(env, subtask, rng):
+        new = rng.random() < fresh
+        if not new and replays.begin(env, subtask, rng):
             return played
-        nearest = max(k for k in range(subtask) if k == 0 or replays.kept[k])
-        if not replays.begin(env, nearest, rng):
+        earlier = [k for k in range(max(subtask, 1)) if k == 0 or replays.kept[k]]
+        if not replays.begin(env, int(rng.choice(earlier)) if new else earlier[-1], rng):
             continue
         while not env.ended and env.subtask < subtask and env.idle < patience:
             key = jax.random.key(int(rng.integers(2**31)))

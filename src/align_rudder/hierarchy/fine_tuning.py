@@ -38,6 +38,8 @@ class FineTuning:
         trials: Episodes of an evaluation; the best agent is kept.
         enough: Success rate of an evaluation with which the training ends early (above 1: never),
         least_steps: but not before so many steps.
+        fresh: Share of the tries to begin that are played to the sub-task by earlier agents, from
+            a new world or an earlier sub-task; the others go back to a recording.
         ppo: Hyper-parameters; `n_envs` is given by the environments.
     """
 
@@ -48,6 +50,7 @@ class FineTuning:
     trials: int = 12
     enough: float = 1.0
     least_steps: int = 50_000
+    fresh: float = 0.5
     ppo: PPO = field(default_factory=lambda: PPO(n_envs=1, n_steps=256, minibatches=4, cloning=0.0))
 
     def __post_init__(self) -> None:
@@ -57,6 +60,8 @@ class FineTuning:
                 raise ValueError(f"{name}={getattr(self, name)}; at least {n} is needed")
         if not self.enough >= 0:
             raise ValueError(f"enough={self.enough}; a share is needed, or above 1 for never")
+        if not 0 <= self.fresh < 1:
+            raise ValueError(f"fresh={self.fresh}; a share from 0 to less than 1 is needed")
 
 
 class FineTuned(NamedTuple):
@@ -72,20 +77,19 @@ def success_rate(
     replays: Replays,
     players: Players,
     rng: np.random.Generator,
-    patience: int,
-    trials: int,
+    tuning: FineTuning,
 ) -> float:
     """Return how often a sub-task is solved when it is begun."""
-    solved = 0
-    for _ in range(trials):
-        begin_at(env, subtask, replays, players, rng, patience)
+    solved, patience = 0, tuning.patience
+    for _ in range(tuning.trials):
+        begin_at(env, subtask, replays, players, rng, patience, tuning.fresh)
         while not env.ended and env.subtask <= subtask and env.idle < patience:
             key = jax.random.key(int(rng.integers(2**31)))
             moved = env.step(players.choose(env, key))
             if moved.reached:
                 replays.add(env)
         solved += env.subtask > subtask
-    return solved / trials
+    return solved / tuning.trials
 
 
 @eqx.filter_jit
@@ -199,7 +203,7 @@ def fine_tune(
     rng = np.random.default_rng(seed)
 
     def begin(env: Followed) -> None:
-        begin_at(env, subtask, replays, Players(agents), rng, tuning.patience)
+        begin_at(env, subtask, replays, Players(agents), rng, tuning.patience, tuning.fresh)
 
     def step(agent: Any, ppo: PPO, key: jax.Array) -> Steps:
         chosen = act(agent, envs, key)
@@ -225,8 +229,7 @@ def fine_tune(
 
     def rate(agent: Any) -> float:
         players = Players([agent if k == subtask else other for k, other in enumerate(agents)])
-        args = (envs[0], subtask, replays, players, rng, tuning.patience, tuning.trials)
-        found = success_rate(*args)
+        found = success_rate(envs[0], subtask, replays, players, rng, tuning)
         begin(envs[0])
         return found
 

@@ -120,6 +120,8 @@ class Train:
     """Steps in each environment between two updates of PPO."""
     patience: int = 1000
     """Steps without a sub-goal after which an episode is cut off."""
+    fresh: float = 0.5
+    """Share of the tries to come to a sub-task that earlier agents play; others are recordings."""
     trials: int = 12
     """Episodes of an evaluation."""
     evaluations: int = 10
@@ -149,6 +151,7 @@ class Train:
             trials=self.trials,
             enough=self.enough,
             least_steps=self.least_steps,
+            fresh=self.fresh,
             ppo=replace(FineTuning().ppo, n_steps=self.rollout),
         )
         last = self.steps if self.manager_steps is None else self.manager_steps

@@ -250,16 +250,15 @@ class _Trainer:
         """Return what judges a clone: successes in the environment, if the sub-task is reached."""
         if not envs:
             return None
-        rng, patience = np.random.default_rng(self.training.seed), self.training.tuning.patience
+        rng, tuning = np.random.default_rng(self.training.seed), self.training.tuning
         try:
-            begin_at(envs[0], k, self.replays, Players(agents), rng, patience, tries=5)
+            begin_at(envs[0], k, self.replays, Players(agents), rng, tuning.patience, tries=5)
         except UnreachedError:
             return None
 
         def judge(agent: Any) -> float:
             players = Players([*agents, agent])
-            trials = self.training.tuning.trials
-            return success_rate(envs[0], k, self.replays, players, rng, patience, trials)
+            return success_rate(envs[0], k, self.replays, players, rng, tuning)
 
         return judge
 
