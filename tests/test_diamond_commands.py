@@ -1,7 +1,9 @@
 """The commands on real Craftax: the expert's demonstrations, a short training, its evaluation."""
 
 import json
+import shutil
 from importlib.resources import files
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -111,6 +113,33 @@ def test_too_few_demonstrations_are_kept_all_the_same(
     assert "3 of them are in demonstrations.npz" in error
     assert "3 of 3 runs found a diamond, 3 of them short enough to be kept; 10 are needed" in error
     assert len(load_demonstrations("demonstrations.npz", task)) == 3
+    monkeypatch.setattr(demos_module, "play_expert", lambda *args: committed[:2])
+    assert main(["diamond", "demos"]) == 2  # what is there is not replaced by less
+    assert "2 of them are in demonstrations-2.npz" in capsys.readouterr().err
+    assert len(load_demonstrations("demonstrations.npz", task)) == 3
+    assert len(load_demonstrations("demonstrations-2.npz", task)) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["demos", "--n", "1"], "--n is 1"),
+        (["train", "--steps", "1e30"], "a whole number from 1 to 1e12"),
+        (["train", "--process", "3"], "process 3 of 1 needs the address of the first"),
+        (["evaluate", "done", "--markdown", "done/evaluation.json"], "would be overwritten"),
+        (["evaluate", "done", "--figures", "done/training.json/x"], "training.json is a file"),
+        (["evaluate", "done", "--video", "x.gif"], "done has no agents to record"),
+        (["evaluate", "done", "--seed", "2"], "nor counts of 10,000 worlds of seed 2"),
+    ],
+)
+def test_what_cannot_be_done_is_said_at_once(given, says, tmp_path, monkeypatch, capsys):
+    published = Path(__file__).parent.parent / "results" / "diamond" / "8m" / "separate-0"
+    shutil.copytree(published, tmp_path / "done")
+    monkeypatch.chdir(tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
+    assert main(["diamond", *given]) == 2
+    assert says in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == before
 
 
 # Training and evaluation

@@ -9,6 +9,7 @@ pytest.importorskip("craftax")
 
 from align_rudder.diamond import results
 from align_rudder.diamond.methods import training_of
+from align_rudder.diamond.tables import results_rows
 from align_rudder.hierarchy.checkpoints import save_tree
 from align_rudder.hierarchy.logs import Log, read_log
 
@@ -24,7 +25,9 @@ def folder(tmp_path, monkeypatch):
 
     def count(task, agent, worlds, *rest):
         played.append(agent)
-        return {"worlds": worlds, "solved": (tmp_path / f"{agent}.npz").stat().st_size}
+        solved = (tmp_path / f"{agent}.npz").stat().st_size
+        nothing = {"nothing": worlds - solved, "diamond": solved}
+        return {"worlds": worlds, "solved": solved, "reached": [solved], "deepest": nothing}
 
     monkeypatch.setattr(results, "AlignedTask", lambda *args: None)
     monkeypatch.setattr(results, "count_demonstrations", lambda *args: {})
@@ -83,16 +86,25 @@ def test_a_training_that_goes_on_is_said_to(folder, caplog):
         evaluated(path)
         assert len(caplog.messages) == told
         assert all("after 1,234 of 8,000,000 steps" in message for message in caplog.messages)
+        found = json.loads((path / "evaluation.json").read_text())
+        row = results_rows([{**found, "max_steps": 100}])[0]
+        assert row["steps"] == (1234 if told else 8_000_000)
 
 
-@pytest.mark.parametrize("text", ["x", "[]", '{"worlds": 1', '{"stages": 3}'])
+@pytest.mark.parametrize(
+    "text",
+    ["x", "[]", '{"worlds": 1', '{"stages": 3}', '{"stages": {"a": {}}}', '{"stages": "solved"}'],
+)
 def test_damaged_counts_are_named(folder, text):
     path, _ = folder
     (path / "agent.npz").write_text("x")
     evaluated(path)
     whole = json.loads((path / "evaluation.json").read_text())
-    if text.startswith('{"stages"'):
-        text = json.dumps({**whole, "stages": 3})
+    if text == '{"stages": "solved"}':  # more successes than worlds
+        whole["stages"]["agent"]["solved"] = 51
+        text = json.dumps(whole)
+    elif text.startswith('{"stages"'):
+        text = json.dumps({**whole, **json.loads(text)})
     (path / "evaluation.json").write_text(text)
     with pytest.raises(ValueError, match=r"evaluation\.json is damaged; delete it"):
         evaluated(path)
@@ -114,3 +126,31 @@ def test_damaged_logs_are_named(tmp_path):
     log.write(["agents", "one"])
     with pytest.raises(ValueError, match=r"line 3 of .*updates\.csv is damaged: updates is 'one'"):
         read_log(tmp_path / "updates.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"other,x\n", "columns other, x; phase, updates are needed"),
+        (b"phase,updates\nfoo,1\n", "is damaged .*not in tuple"),
+        (b"phase,updates\nagents,nan\n", "is damaged .*nan"),
+        (b"phase,updates\n\x88\x99,1\n", "is damaged .*can't decode"),
+        (b"phase,updates\n" + b"9" * 200_000 + b",1\n", "is damaged .*field larger"),
+    ],
+)
+def test_a_damaged_log_is_named_and_stays_as_it_is(tmp_path, content, says):
+    path = tmp_path / "updates.csv"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"updates\.csv.*{says}"):
+        Log(path, ["phase", "updates"]).cut(
+            lambda row: ("agents",).index(row["phase"]) <= int(row["updates"])
+        )
+    assert path.read_bytes() == content
+
+
+def test_a_log_that_is_not_there_or_has_other_columns_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"updates\.csv is not there; put back a copy"):
+        read_log(tmp_path / "updates.csv")
+    (tmp_path / "updates.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"updates\.csv is damaged: it has no column phase"):
+        read_log(tmp_path / "updates.csv", ["phase"])

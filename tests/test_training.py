@@ -482,7 +482,9 @@ def test_devices_that_are_not_there_are_refused():
     if jax.default_backend() == "cpu":
         with pytest.raises(ValueError, match="a GPU was asked for, and JAX finds only cpu"):
             find_devices("gpu")
-    with pytest.raises(ValueError, match="2 processes need the address"):
+    with pytest.raises(ValueError, match="process 0 of 2 needs the address"):
         find_devices(processes=2)
+    with pytest.raises(ValueError, match="process 1 of 1 needs the address"):
+        find_devices(index=1)
     with pytest.raises(ValueError, match="process 2 of 2: give one from 0 to 1"):
         find_devices(coordinator="localhost:1", processes=2, index=2)

@@ -60,8 +60,8 @@ def commands(arguments: Arguments) -> list[list[str]]:
     out = []
     for seed in arguments.seeds:
         for method in arguments.methods:
-            folder = str(arguments.out / f"{arguments.steps / 1e6:g}m" / f"{method}-{seed}")
-            train = ["diamond", "train", method, "--steps", f"{arguments.steps:g}"]
+            folder = str(arguments.out / f"{arguments.steps / 1e6:.12g}m" / f"{method}-{seed}")
+            train = ["diamond", "train", method, "--steps", f"{arguments.steps:.0f}"]
             train += ["--seed", str(seed), "--out", folder]
             judge = ["diamond", "evaluate", folder, "--worlds", str(arguments.worlds)]
             judge += [] if method == ALL[0] else ["--last"]
@@ -75,8 +75,10 @@ def counted(folder: Path, worlds: int) -> bool:
     path = folder / "evaluation.json"
     if not path.is_file() or (folder / "agent.npz").is_file():
         return False
-    found = json.loads(path.read_text())
-    return found["worlds"] == worlds or not worlds
+    try:
+        return json.loads(path.read_text())["worlds"] == worlds or not worlds
+    except (ValueError, KeyError, TypeError):
+        sys.exit(f"{path} is damaged; put back a copy, or delete it")
 
 
 def run_all(waiting: list[list[list[str]]], jobs: int, seconds: float) -> None:
@@ -124,4 +126,6 @@ def _run(waiting: list[list[list[str]]], running: list[Running], jobs: int, seco
 
 if __name__ == "__main__":
     given = tyro.cli(Arguments)
-    run_all(commands(given), given.jobs, given.seconds)
+    if not (found := commands(given)):
+        print(f"all of it is in {given.out} already; give --out for runs of your own")
+    run_all(found, given.jobs, given.seconds)

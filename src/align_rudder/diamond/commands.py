@@ -9,6 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
+import numpy as np
 import tyro
 
 from align_rudder._files import check_outputs, write_json, write_whole
@@ -103,20 +104,22 @@ class Demos:
         from align_rudder.summary import as_data, as_text
 
         check_outputs(self.output, self.episodes, self.model, self.figure, self.json)
-        check_least(self, n=1, worlds=1, max_steps=1, keep=1)
+        check_least(self, n=2, worlds=1, max_steps=1, keep=1)
         check_seed(self.seed)
         check_figure(self.figure)
         task = DiamondTask()
         shown = sys.stderr.isatty()
         runs = play_expert(task, self.worlds, self.seed, self.max_steps, self.keep, shown)
         solved = sorted(len(r.actions) for r in runs if r.solved)
-        median = f", in {solved[len(solved) // 2]} steps (median)" if solved else ""
+        median = f", in {np.median(solved):.0f} steps (median)" if solved else ""
         share = len(solved) / len(runs)
         print(f"{len(solved)} of {len(runs)} runs found a diamond ({share:.1%}){median}")
         kept = sum(run.solved and run.states is not None for run in runs)
         if 0 < kept < self.n:
-            save_demonstrations(self.output, shortest(runs, kept))
-            print(f"{kept} of them are in {self.output}", file=sys.stderr)
+            path = Path(self.output)  # what is there already may be better
+            path = path.with_stem(f"{path.stem}-{kept}") if path.exists() else path
+            save_demonstrations(path, shortest(runs, kept))
+            print(f"{kept} of them are in {path}", file=sys.stderr)
         demos = shortest(runs, self.n)
         save_demonstrations(self.output, demos)
         lengths = [len(demo.actions) for demo in demos]
@@ -177,8 +180,8 @@ class Train:
         from align_rudder.hierarchy.devices import find_devices
         from align_rudder.hierarchy.training import train
 
-        if not (1 <= self.steps < float("inf") and self.steps == int(self.steps)):
-            raise ValueError(f"--steps {self.steps} is not a positive whole number")
+        if not (1 <= self.steps <= 1e12 and self.steps == int(self.steps)):
+            raise ValueError(f"--steps is {self.steps}; a whole number from 1 to 1e12 is needed")
         check_seed(self.seed)
         check_least(self, envs=1, pool=1, worlds=1, evaluations=1)
         if self.hidden is not None and (not self.hidden or min(self.hidden) < 1):
@@ -223,9 +226,11 @@ class Evaluate:
     device: Device = "auto"
     """Where to play; gpu fails if there is none."""
     figures: str | None = None
-    """Folder for figures: sub-goals, learning curves, curves of the sub-agents, alignment."""
+    """Folder for figures: learning curves, alignment and, where clones were counted too (not with
+    --last), sub-goals and curves of the sub-agents."""
     video: str | None = None
-    """Also record a run of the first folder's agent that finds a diamond into this file (.gif)."""
+    """Also record a run of the first folder's agents that finds a diamond, if one of 16 does in
+    1,000 steps, into this file (.gif)."""
     markdown: str | None = None
     """Also write the table of all methods as Markdown to this file."""
     json: str | None = None
@@ -233,21 +238,29 @@ class Evaluate:
 
     def run(self) -> None:
         """Play, count, show."""
-        from align_rudder.diamond.results import evaluate_folder, read_training
+        from align_rudder.diamond.results import FILES, evaluate_folder, read_training
         from align_rudder.diamond.tables import goals_table, results_table
         from align_rudder.hierarchy.devices import find_devices
 
-        check_outputs(self.json, self.video, self.markdown)
+        read = [f"{folder}/{name}" for folder in self.folders for name in FILES]
+        check_outputs(self.json, self.video, self.markdown, inputs=read)
         if not self.folders:
             raise ValueError("give the folder of a training, as `diamond train` makes it")
         check_least(self, worlds=1, max_steps=1)
         check_seed(self.seed)
         if self.video is not None and not self.video.endswith(".gif"):
             raise ValueError(f"--video {self.video}: a name that ends with .gif is needed")
-        if self.figures is not None and Path(self.figures).is_file():
-            raise ValueError(f"--figures {self.figures} is a file; give a folder")
+        if self.figures is not None:
+            for path in (Path(self.figures), *Path(self.figures).parents):
+                if path.is_file():
+                    raise ValueError(f"--figures {self.figures}: {path} is a file; give a folder")
         for folder in self.folders:
             read_training(folder)
+        if self.video is not None and not (Path(self.folders[0]) / "agent.npz").is_file():
+            raise ValueError(
+                f"{self.folders[0]} has no agents to record, as published results have none; "
+                "train them, or leave out --video"
+            )
         find_devices(self.device)
         known = prepare(self.demos)
         shown = sys.stderr.isatty()

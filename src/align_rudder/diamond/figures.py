@@ -226,7 +226,8 @@ def learning_curves(folders: Sequence[str | Path]) -> Figure:
         for i, (method, label, seeds) in enumerate(groups):
             known = method in _STYLES and method not in named[:i]
             style = _STYLES[method] if known else free.pop(0) if free else ("#333333", "*")
-            rows = [read_log(folder / "evaluations.csv") for folder in seeds]
+            needed = ("phase", "steps", "worlds", "solved")
+            rows = [read_log(folder / "evaluations.csv", needed) for folder in seeds]
             managed |= _draw_curve(ax, method, label, style, rows)
         every = [x for line in ax.lines for x in np.asarray(line.get_xdata(), float)]
         evaluated |= bool(every)
@@ -337,7 +338,9 @@ def sub_agent_curves(
             failed = np.array([float(r[f"failed_{k}"]) for r in mine])
             size = window or max(len(mine) // 50, 1)
             rates = 100 * _moving_rate(reached, failed, size)
-            right.plot([int(r["steps"]) for r in mine], rates, color=color, lw=1.4)
+            marker = "o" if len(mine) < 3 else ""
+            x = [int(r["steps"]) for r in mine]
+            right.plot(x, rates, color=color, lw=1.4, marker=marker, ms=2.5)
         if updates:
             every = [int(r["steps"]) for r in updates]
             _step_axis(right, every[0], every[-1], ticks=3)

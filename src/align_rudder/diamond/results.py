@@ -26,6 +26,7 @@ from align_rudder.hierarchy.training import Training, load_agent, load_manager, 
 
 __all__ = [
     "CHAIN",
+    "FILES",
     "STAGES",
     "count_demonstrations",
     "count_worlds",
@@ -50,6 +51,12 @@ CHAIN = {
     "diamond": "collect_diamond",
 }
 """The tool chain, and the achievement that shows each item: only to report how deep a run came."""
+
+FILES = (
+    *("training.json", "evaluation.json", "cloning.csv", "updates.csv", "evaluations.csv"),
+    *("cloned.npz", "agent.npz", "manager.npz", "checkpoint.npz"),
+)
+"""Files of a training."""
 
 STAGES = ("cloned", "agent", "manager")
 """Who plays: sub-agents after cloning, the best sub-agents, the main agent with them."""
@@ -193,6 +200,7 @@ def evaluate_folder(
     kept = {k: v for k, v in before.items() if not there or v.get("player") == players.get(k, "")}
     so_far = steps_so_far(folder, training, tables) if there else None
     if so_far is not None:
+        out["steps_so_far"] = so_far
         _logger.warning(
             "%s is not trained to its end: these are its best agents after %s of %s steps",
             folder,
@@ -213,9 +221,11 @@ def evaluate_folder(
         write_json(path, out)
     if not {"agent", "manager"} & {*kept}:
         raise ValueError(
-            f"{folder} has no agent.npz, nor counts of {worlds:,} worlds; train to the first "
-            "evaluation, or leave it out"
+            f"{folder} has no agent.npz, nor counts of {worlds:,} worlds of seed {seed} with at "
+            f"most {out['max_steps']:,} steps; train to the first evaluation, or leave it out"
         )
+    if there:
+        write_json(path, out)  # the same agents may have been trained further
     return out
 
 
@@ -234,6 +244,10 @@ def _counted(path: Path, setting: dict[str, Any]) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text())
         same = all(found.get(name) == value for name, value in setting.items())
+        for stage in found["stages"].values():
+            numbers = [stage["solved"], *stage["reached"], *stage["deepest"].values()]
+            if not all(0 <= number <= stage["worlds"] for number in numbers):
+                raise ValueError
         return dict(found["stages"]) if same else {}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{path} is damaged; delete it, and the worlds are played again") from None

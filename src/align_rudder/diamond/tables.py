@@ -84,6 +84,11 @@ def final_stage(evaluation: Mapping[str, Any]) -> str:
     )
 
 
+def _steps(evaluation: Mapping[str, Any]) -> int:
+    """Return the steps of a training, those made so far if it is not finished."""
+    return evaluation.get("steps_so_far", evaluation["steps"])
+
+
 def _row(label: str, runs: Sequence[Mapping[str, Any]], stage: str) -> dict[str, Any]:
     """Return the numbers of runs that differ in the seed of their training, counted together."""
     found = [run["stages"][stage] for run in runs]
@@ -102,7 +107,7 @@ def _row(label: str, runs: Sequence[Mapping[str, Any]], stage: str) -> dict[str,
         "method": runs[0]["method"],
         "label": label,
         "stage": stage,
-        "steps": None if stage == "cloned" else runs[0]["steps"],
+        "steps": None if stage == "cloned" else _steps(runs[0]),
         "seeds": [run["seed"] for run in runs],
         "max_steps": runs[0]["max_steps"],
         "worlds": worlds,
@@ -129,7 +134,7 @@ def results_rows(evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     again: Counter[tuple[Any, ...]] = Counter()
     for found in evaluations:
-        setting = (found["method"], found["steps"], found["max_steps"], final_stage(found))
+        setting = (found["method"], _steps(found), found["max_steps"], final_stage(found))
         groups.setdefault((*setting, again[*setting, found["seed"]]), []).append(found)
         again[*setting, found["seed"]] += 1
 
@@ -230,7 +235,7 @@ def goals_table(evaluation: Mapping[str, Any], markdown: bool = False) -> str:
     rows = [[r["goal"], *(_percent(r[c]) for c in columns)] for r in goals_rows(evaluation)]
     header = ["sub-goal", "demonstrations %", "BC %", "fine-tuned %"]
     stage, method = evaluation["stages"][final_stage(evaluation)], evaluation["method"]
-    steps = short_number(evaluation["steps"])
+    steps = short_number(_steps(evaluation))
     notes = [f"fine-tuned: {stage['worlds']:,} new worlds, after {steps} steps"]
     if evaluation.get("demonstrations"):
         notes.append(f"demonstrations: {evaluation['demonstrations']['worlds']}")

@@ -99,8 +99,10 @@ def find_devices(
         if not 0 <= index < processes:
             raise ValueError(f"process {index} of {processes}: give one from 0 to {processes - 1}")
         jax.distributed.initialize(coordinator, processes, index)
-    elif processes != 1:
-        raise ValueError(f"{processes} processes need the address of the first: --coordinator")
+    elif processes != 1 or index != 0:
+        raise ValueError(
+            f"process {index} of {processes} needs the address of the first: --coordinator"
+        )
     if kind == "gpu" and jax.default_backend() != "gpu":
         raise ValueError(
             f"a GPU was asked for, and JAX finds only {jax.default_backend()}; install JAX for "

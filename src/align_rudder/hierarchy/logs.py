@@ -20,13 +20,19 @@ class Log:
 
     def cut(self, keep: Callable[[dict[str, str]], bool]) -> None:
         """Keep only some rows; begin the file if there is none."""
-        rows = read_log(self.path) if self.path.exists() else []
-        if rows and list(rows[0]) != self.columns:
-            raise ValueError(
-                f"{self.path} has the columns {', '.join(rows[0])}; {', '.join(self.columns)} are "
-                "needed. Put back a copy, or give another folder (--out)"
-            )
-        rows = [row for row in rows if keep(row)]
+        rows = []
+        if self.path.exists():
+            head = next(csv.reader(_lines(self.path)), self.columns)
+            if head != self.columns:
+                raise ValueError(
+                    f"{self.path} has the columns {', '.join(head)}; {', '.join(self.columns)} are "
+                    "needed. Put back a copy, or give another folder (--out)"
+                )
+            rows = read_log(self.path)
+        try:
+            rows = [row for row in rows if keep(row)]
+        except ValueError as error:
+            raise ValueError(f"{self.path} is damaged ({error}); put back a copy") from error
         text = io.StringIO()
         writer = csv.DictWriter(text, self.columns, lineterminator="\n", extrasaction="ignore")
         writer.writeheader()
@@ -41,11 +47,30 @@ class Log:
             csv.writer(file, lineterminator="\n").writerow(row)
 
 
-def read_log(path: str | Path) -> list[dict[str, str]]:
-    """Return the rows of a log, all numbers but the phase; a last row cut off is left out."""
-    with Path(path).open(newline="") as file:
-        lines = [line for line in file if line.endswith("\n")]
-    rows = list(csv.DictReader(lines))
+def _lines(path: str | Path) -> list[str]:
+    """Return the whole lines of a file."""
+    try:
+        with Path(path).open(newline="") as file:
+            return [line for line in file if line.endswith("\n")]
+    except FileNotFoundError:
+        raise ValueError(f"{path} is not there; put back a copy") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is damaged ({error}); put back a copy") from error
+
+
+def read_log(path: str | Path, needed: Sequence[str] = ()) -> list[dict[str, str]]:
+    """Return the rows of a log, all numbers but the phase; a last row cut off is left out.
+
+    Args:
+        path: The file.
+        needed: Columns that must be there.
+    """
+    try:
+        rows = list(csv.DictReader(_lines(path)))
+    except csv.Error as error:
+        raise ValueError(f"{path} is damaged ({error}); put back a copy") from error
+    if rows and (missing := [name for name in needed if name not in rows[0]]):
+        raise ValueError(f"{path} is damaged: it has no column {missing[0]}; put back a copy")
     for number, row in enumerate(rows, 2):
         for name, value in row.items():
             try:

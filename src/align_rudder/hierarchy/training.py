@@ -281,6 +281,11 @@ class _Trainer:
             write_whole(self.folder / "training.json", lambda file: file.write(text.encode()))
             here = (_PHASES.index(self.at.phase), self.at.updates)
             for log in (self.updates, self.evaluations):
+                if self.at.updates and not log.path.exists():
+                    raise ValueError(
+                        f"{log.path} is lost; put back a copy, or begin anew in another folder "
+                        "(--out)"
+                    )
                 log.cut(
                     lambda row: there and (_PHASES.index(row["phase"]), int(row["updates"])) <= here
                 )
@@ -397,8 +402,6 @@ class _Trainer:
             judge(learner.agent)
             self._save("checkpoint.npz", _without_pool(learner))
             self._maybe_stop()
-            if not self._fits(ppo, budget):
-                _logger.warning("too few steps are left to train the %s: no update is made", who)
         evaluations = self.training.evaluations if agents else _MANAGER_EVALUATIONS
         saved, length = time.monotonic(), max(budget - self.at.begun, 1)
         while self._fits(ppo, budget):
@@ -416,6 +419,14 @@ class _Trainer:
                 self._save("checkpoint.npz", _without_pool(learner))
                 saved = time.monotonic()
                 self._maybe_stop()
+        if self.at.updates <= ppo.burn_in:
+            _logger.warning(
+                "too few steps were left to train the %s: %d updates were made, and its policy "
+                "moves from update %d on",
+                who,
+                self.at.updates,
+                ppo.burn_in + 1,
+            )
 
     def _fits(self, ppo: PPO, budget: int) -> bool:
         return self.at.steps + ppo.batch + self.at.reserve <= budget
