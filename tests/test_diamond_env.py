@@ -363,6 +363,10 @@ def test_wrong_states(env, demos):
     world = saved.state.world
     small = saved.state._replace(seen=saved.state.seen[:32, :32])
     floats = saved.state._replace(world=world.replace(map=world.map.astype(np.float32)))
+    dark = saved.state._replace(world=world.replace(light_level=np.float32("nan")))
+    there = np.array([500, -7], np.int32)
+    outside = saved.state._replace(world=world.replace(player_position=there))
+    much = world.replace(inventory=world.inventory.replace(wood=np.int32(77)))
     for bad, message in (
         (None, "is a NoneType; give what save_state"),
         (saved.state, r"DiamondState with seed=…"),
@@ -371,6 +375,9 @@ def test_wrong_states(env, demos):
         (saved._replace(state=demos[0].states), "not a stack of them"),
         (saved._replace(state=world), "other parts"),
         (saved._replace(key=np.zeros(3, np.uint32)), r"key has shape \(3,\)"),
+        (saved._replace(state=dark), "state.world.light_level is not finite"),
+        (saved._replace(state=outside), r"the player is at \[500, -7\]; 0 to 63 are needed"),
+        (saved._replace(state=saved.state._replace(world=much)), "has 77 of wood; 0 to 9"),
     ):
         with pytest.raises(ValueError, match=message):
             env.restore_state(bad)

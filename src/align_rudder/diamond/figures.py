@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from align_rudder.diamond.methods import METHODS
+from align_rudder.diamond.methods import METHODS, label_of
 from align_rudder.diamond.tables import final_stage, short_number, wilson_interval
 from align_rudder.events.names import short_goal_names
 from align_rudder.hierarchy.logs import read_log
@@ -66,9 +66,7 @@ def subgoal_bars(evaluation: Mapping[str, Any]) -> Figure:
     stages, method = evaluation["stages"], evaluation["method"]
     tuned, steps = stages[final_stage(evaluation)], short_number(evaluation["steps"])
     after = (
-        f"fine-tuned, {steps} steps"
-        if "cloned" in stages
-        else f"{METHODS.get(method, method)}, {steps} steps"
+        f"fine-tuned, {steps} steps" if "cloned" in stages else f"{label_of(method)}, {steps} steps"
     )
     series = [
         ("demonstrations", _SHOWN, evaluation.get("demonstrations")),
@@ -133,10 +131,11 @@ def _group(folders: Sequence[str | Path]) -> dict[int, list[tuple[str, str, list
         key = (found["steps"], found.get("name", folder.name), json.dumps(same, sort_keys=True))
         groups.setdefault(key, []).append(folder)
     order = list(METHODS)
+    alone = all(method != order[0] for _, method, _ in groups)
     out: dict[int, list[tuple[str, str, list[Path]]]] = {}
     for key in sorted(groups, key=lambda k: (k[0], order.index(k[1]) if k[1] in order else 99)):
         steps, method, _ = key
-        label = str(METHODS.get(method, method))
+        label = label_of(method, alone)
         if sum(other[:2] == key[:2] for other in groups) > 1:
             label += f" ({groups[key][0].name})"
         out.setdefault(steps, []).append((method, label, groups[key]))
@@ -285,13 +284,18 @@ def sub_agent_curves(
 ) -> Figure:
     """Return a panel for each sub-task: accuracy while cloning, then success of tries in PPO.
 
+    The main agent's phase is left out: it begins again at states of the demonstrations, so that its
+    tries are others.
+
     Args:
         folder: Folder of a training.
         goals: Symbols of the sub-goals; those in its `evaluation.json` if left out, or numbers.
         window: Updates over which tries are counted together; a fiftieth of all if None.
     """
     folder = Path(folder)
-    updates = read_log(folder / "updates.csv") if (folder / "updates.csv").is_file() else []
+    path = folder / "updates.csv"
+    logged = read_log(path, ("phase",)) if path.is_file() else []
+    updates = [row for row in logged if row["phase"] == "agents"]
     shown = read_log(folder / "cloning.csv") if (folder / "cloning.csv").is_file() else []
     if not updates and not shown:
         raise ValueError(f"{folder} has no updates yet; give the folder of a training")
@@ -330,19 +334,12 @@ def sub_agent_curves(
             left.xaxis.get_majorticklabels()[0].set_horizontalalignment("right")
         else:
             left.set_xticks([])
-        for phase, color in zip(_PHASES, (_TUNED, _SHOWN)):
-            mine = [r for r in updates if r["phase"] == phase]
-            if not mine:
-                continue
-            reached = np.array([float(r[f"reached_{k}"]) for r in mine])
-            failed = np.array([float(r[f"failed_{k}"]) for r in mine])
-            size = window or max(len(mine) // 50, 1)
-            rates = 100 * _moving_rate(reached, failed, size)
-            marker = "o" if len(mine) < 3 else ""
-            x = [int(r["steps"]) for r in mine]
-            right.plot(x, rates, color=color, lw=1.4, marker=marker, ms=2.5)
         if updates:
+            reached = np.array([float(r[f"reached_{k}"]) for r in updates])
+            failed = np.array([float(r[f"failed_{k}"]) for r in updates])
+            size = window or max(len(updates) // 50, 1)
             every = [int(r["steps"]) for r in updates]
+            right.plot(every, 100 * _moving_rate(reached, failed, size), color=_TUNED, lw=1.4)
             _step_axis(right, every[0], every[-1], ticks=3)
         for ax in (left, right):
             ax.set_ylim(-3, 104)
@@ -358,9 +355,6 @@ def sub_agent_curves(
     handles = [Line2D([], [], color=_CLONED), Line2D([], [], color=_TUNED)]
     labels = ["accuracy on the demonstrations, over updates of cloning"]
     labels += ["success of tries, over environment steps of PPO"]
-    if any(r["phase"] == "manager" for r in updates):
-        handles.append(Line2D([], [], color=_SHOWN))
-        labels.append("… with the main agent")
     figure.legend(
         handles, labels, loc="lower center", ncols=len(labels), frameon=False, fontsize=8.5
     )

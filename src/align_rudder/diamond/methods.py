@@ -7,7 +7,7 @@ from dataclasses import replace
 from align_rudder.hierarchy.ppo import PPO
 from align_rudder.hierarchy.training import Training
 
-__all__ = ["METHODS", "training_of"]
+__all__ = ["METHODS", "label_of", "training_of"]
 
 METHODS = {
     "align-rudder": "Align-RUDDER",
@@ -22,6 +22,12 @@ METHODS = {
 """Names and descriptions; behavioural cloning alone is the start of `align-rudder`."""
 
 _LONG = 50_000_000  # from here on, many environments and a larger pool
+
+
+def label_of(method: str, alone: bool = True) -> str:
+    """Return what a method is called, in full where it stands alone and not below ours."""
+    label = METHODS.get(method, method)
+    return label.replace("… ", "Align-RUDDER, ") if alone else label
 
 
 def training_of(method: str, steps: int = 8_000_000, seed: int = 0) -> Training:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from align_rudder.diamond.methods import METHODS
+from align_rudder.diamond.methods import METHODS, label_of
 from align_rudder.events.names import short_goal_names
 from align_rudder.experiments.tables import Table
 
@@ -143,13 +143,14 @@ def results_rows(evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
         return steps, order.index(method) if method in order else len(order)
 
     rows: list[dict[str, Any]] = []
+    alone = all(setting[0] != order[0] for setting in groups)
     for setting in sorted(groups, key=place):
         runs = groups[setting]
         method, stage = str(setting[0]), setting[3]
         ours = method == order[0]
         if not rows and ours and all("cloned" in run["stages"] for run in runs):
             rows.append(_row("Behavioural cloning alone", runs, "cloned"))
-        rows.append(_row(METHODS.get(method, method), runs, stage))
+        rows.append(_row(label_of(method, alone), runs, stage))
         if ours and stage == "manager" and all("agent" in run["stages"] for run in runs):
             rows.append(_row("… without the main agent", runs, "agent"))
     return rows
@@ -239,5 +240,5 @@ def goals_table(evaluation: Mapping[str, Any], markdown: bool = False) -> str:
     notes = [f"fine-tuned: {stage['worlds']:,} new worlds, after {steps} steps"]
     if evaluation.get("demonstrations"):
         notes.append(f"demonstrations: {evaluation['demonstrations']['worlds']}")
-    table = Table(f"Sub-goals reached, {METHODS.get(method, method)}", header, rows, tuple(notes))
+    table = Table(f"Sub-goals reached, {label_of(method)}", header, rows, tuple(notes))
     return table.markdown() if markdown else table.text()

@@ -380,7 +380,7 @@ class DiamondEnv(gym.Env[Any, Any]):
 
 
 def _check_leaves(given: DiamondSnapshot, needed: DiamondSnapshot, map_size: int) -> None:
-    """Raise an error unless all arrays have the shapes and types of a state of this size."""
+    """Raise an error unless this can be a state of this size: shapes, types, place and items."""
     if jax.tree.structure(given) != jax.tree.structure(needed):
         raise ValueError(
             "the state has other parts than a state of this environment; it was saved with another "
@@ -396,3 +396,12 @@ def _check_leaves(given: DiamondSnapshot, needed: DiamondSnapshot, map_size: int
                 f"{like.shape} and {like.dtype} are needed with map_size={map_size}; give one "
                 "state (not a stack of them) of an environment with the same map_size"
             )
+        if leaf.dtype.kind == "f" and not np.isfinite(leaf).all():
+            raise ValueError(f"{jax.tree_util.keystr(path)[1:]} is not finite; give another state")
+    world = given.state.world
+    place = np.asarray(world.player_position)
+    if (place < 0).any() or (place >= map_size).any():
+        raise ValueError(f"the player is at {place.tolist()}; 0 to {map_size - 1} are needed")
+    for name in ITEMS:
+        if not 0 <= (number := int(getattr(world.inventory, name))) <= 9:
+            raise ValueError(f"the player has {number} of {name}; 0 to 9 are possible")
