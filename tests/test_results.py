@@ -93,6 +93,31 @@ def test_the_expert_is_as_good_as_the_page_says():
     assert f"of {shortest[0]} to {shortest[-1]} steps" in page
 
 
+def test_the_page_of_minerl_has_the_counts_of_the_small_world():
+    found = json.loads((ROOT / "results" / "minerl" / "scripted.json").read_text())
+    page = (ROOT / "docs" / "minerl.md").read_text()
+    goals = found["training"]["goals"]
+
+    def row(name, index):
+        counts = [played["reached"][index] for played in found["played"].values()]
+        return f"| {name} | {' | '.join(map(str, counts))} |"
+
+    def first(item):
+        return next(i for i, goal in enumerate(goals) if goal.startswith(f"{item}+1"))
+
+    assert list(found["played"]) == ["random", "cloned", "agent", "manager"]
+    assert {played["episodes"] for played in found["played"].values()} == {40}
+    assert row("first log", first("log")) in page
+    assert row("third iron ore", first("iron_ore") + 2) in page
+    for name in ("wooden pickaxe", "stone pickaxe", "furnace", "iron pickaxe", "diamond"):
+        assert row(name, first(name.replace(" ", "_"))) in page
+    tuned = [subtask for subtask in found["subtasks"] if subtask["steps"] > 0]
+    before, after = (100 * np.mean([s[k] for s in tuned]) for k in ("cloned", "tuned"))
+    text = " ".join(page.split())
+    assert f"The {len(goals) - len(tuned)} sub-agents that cloning had brought" in text
+    assert f"The other {len(tuned)} went from {before:.0f} % to {after:.0f} %" in text
+
+
 def test_training_with_redistribution_is_about_as_fast_as_without():
     found = json.loads((ROOT / "results" / "diamond" / "throughput.json").read_text())
     for name, seconds in found["seconds"].items():
