@@ -107,11 +107,10 @@ for missing in ("craftax", "jax"):
     try:
         gym.make("AlignRudder/Diamond-v0")
     except ImportError as error:
-        assert "pip install 'align-rudder[diamond]'" in str(error), error
-    else:
-        raise AssertionError(missing)
+        print(error)
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.count("pip install 'align-rudder[diamond]'") == 2  # for each that is missing
 
 
 def test_observation_holds_what_the_documentation_says(env, task, demos):

@@ -23,9 +23,10 @@ from align_rudder.hierarchy.checkpoints import load_tree, save_tree  # noqa: E40
 from align_rudder.hierarchy.devices import Devices, find_devices  # noqa: E402
 from align_rudder.hierarchy.evaluation import Evaluation, evaluate  # noqa: E402
 from align_rudder.hierarchy.interrupts import stop_on_signal  # noqa: E402
+from align_rudder.hierarchy.loading import load_agent, load_manager  # noqa: E402
 from align_rudder.hierarchy.logs import Log, read_log  # noqa: E402
 from align_rudder.hierarchy.ppo import PPO, Metrics  # noqa: E402
-from align_rudder.hierarchy.training import Training, load_agent, load_manager, train  # noqa: E402
+from align_rudder.hierarchy.training import Training, train  # noqa: E402
 
 TASK = workshop.Workshop()
 K, A = workshop.K, workshop.A

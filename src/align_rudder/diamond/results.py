@@ -21,8 +21,9 @@ from align_rudder.hierarchy.aligned import AlignedTask
 from align_rudder.hierarchy.alignment import AlignmentTables, reached_goals
 from align_rudder.hierarchy.cloning import follow_demonstrations
 from align_rudder.hierarchy.evaluation import Evaluation, new_worlds, play_all
+from align_rudder.hierarchy.loading import load_agent, load_manager, steps_so_far
 from align_rudder.hierarchy.ppo import PPO
-from align_rudder.hierarchy.training import Training, load_agent, load_manager, steps_so_far
+from align_rudder.hierarchy.training import Training
 
 __all__ = [
     "CHAIN",

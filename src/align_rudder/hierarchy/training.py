@@ -27,14 +27,15 @@ from align_rudder.hierarchy.cloning import Shown, clone_agent, follow_demonstrat
 from align_rudder.hierarchy.devices import Devices
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds
 from align_rudder.hierarchy.interrupts import Stop, stop_on_signal
+from align_rudder.hierarchy.loading import load_agent, load_manager
 from align_rudder.hierarchy.logs import Log, read_log
-from align_rudder.hierarchy.manager import ManagedTask, managed, new_manager
+from align_rudder.hierarchy.manager import managed, new_manager
 from align_rudder.hierarchy.ppo import PPO, Examples, Learner, Metrics, new_learner, update
 from align_rudder.hierarchy.resets import fill, new_starts
 from align_rudder.hierarchy.task import Task
 from align_rudder.hierarchy.unfinished import advised
 
-__all__ = ["Training", "load_agent", "load_manager", "train"]
+__all__ = ["Training", "train"]
 
 _PHASES = ("agents", "manager", "done")
 _SAVE_EVERY = 120.0  # seconds
@@ -479,31 +480,3 @@ class _Trainer:
 def _without_pool(learner: Learner) -> Any:
     """Return what a checkpoint holds; the pool is made again from its key."""
     return learner._replace(starts=learner.starts._replace(pool=None))  # pyright: ignore[reportArgumentType]
-
-
-def steps_so_far(folder: str | Path, training: Training, tables: AlignmentTables) -> int | None:
-    """Return how many steps a training has made that is not finished; None if it is, or unknown."""
-    path = Path(folder) / "checkpoint.npz"
-    if not path.is_file():
-        return None
-    notes = load_tree(path, (), training.configuration(tables))[1]
-    return None if notes["phase"] == "done" else int(notes["steps"])
-
-
-def load_agent(
-    folder: str | Path, task: AlignedTask, training: Training, name: str = "agent.npz"
-) -> Policy:
-    """Return the best sub-agents of a training, or those after cloning (`cloned.npz`)."""
-    like = eqx.filter_eval_shape(training.new_agent, task, jax.random.key(0))
-    return load_tree(Path(folder) / name, like, training.configuration(task.tables))[0]
-
-
-def load_manager(
-    folder: str | Path, task: AlignedTask, training: Training
-) -> tuple[ManagedTask, Policy]:
-    """Return the task with its sub-agents, and the best main agent of a training."""
-    whole = managed(task, load_agent(folder, task, training))
-    hidden, symmetric = training.hidden, training.symmetric
-    like = eqx.filter_eval_shape(new_manager, whole, jax.random.key(0), hidden, symmetric)
-    path = Path(folder) / "manager.npz"
-    return whole, load_tree(path, like, training.configuration(task.tables))[0]
