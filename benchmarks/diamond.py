@@ -18,13 +18,13 @@ import jax
 import numpy as np
 import tyro
 
-from align_rudder._files import write_json
-from align_rudder.diamond.commands import prepare
-from align_rudder.diamond.methods import training_of
+from align_rudder.cli.diamond import prepare
+from align_rudder.files import write_json
 from align_rudder.hierarchy.cloning import follow_demonstrations
 from align_rudder.hierarchy.evaluation import new_worlds
 from align_rudder.hierarchy.ppo import new_learner, update
 from align_rudder.hierarchy.resets import fill, new_starts
+from align_rudder.studies.diamond.methods import training_of
 
 _LABELS = {
     "ppo-diamond": "plain PPO",

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from align_rudder import AlignRudder, StateEvents
-from align_rudder.envs import RoomsEnv
-from align_rudder.experiments.methods import METHODS, chosen_parameters
-from align_rudder.rudder import LstmRudder
-from align_rudder.tabular import Protocol
-from align_rudder.tabular.rudder import random_episodes_of
+from align_rudder.baselines import Protocol
+from align_rudder.baselines.lstm import LstmRudder
+from align_rudder.baselines.rudder import random_episodes_of
+from align_rudder.studies.rooms.methods import METHODS, chosen_parameters
+from align_rudder.tasks import RoomsEnv
 
 __all__ = ["measure"]
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import tyro
 
-from align_rudder._files import write_json
+from align_rudder.files import write_json
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.convert import episode_of
 from align_rudder.minerl.dataset import (
@@ -34,7 +34,7 @@ from align_rudder.minerl.dataset import (
     parallel_map,
     shortest_with_diamond,
 )
-from align_rudder.minerl.synthetic import write_dataset
+from align_rudder.minerl.testing.synthetic import write_dataset
 
 __all__ = ["measure"]
 

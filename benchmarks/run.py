@@ -21,7 +21,7 @@ import rivals
 import tyro
 import wrapper
 
-from align_rudder._files import write_whole
+from align_rudder.files import write_whole
 
 
 @dataclass

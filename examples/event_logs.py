@@ -19,7 +19,7 @@ from pathlib import Path
 import tyro
 
 import align_rudder as ar
-from align_rudder.report import write_report
+from align_rudder.show.report import write_report
 
 
 @dataclass

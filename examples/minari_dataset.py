@@ -76,7 +76,7 @@ def main(args: Arguments) -> None:
     if args.root is not None or args.dataset is None:
         os.environ["MINARI_DATASETS_PATH"] = str(Path(args.root or "minari").resolve())
     import align_rudder as ar  # Minari reads the folder when it is imported
-    from align_rudder.integrations.minari import load_minari, write_minari
+    from align_rudder.data.minari import load_minari, write_minari
 
     if args.dataset is None:
         args.dataset = "lake/walks-v0"

@@ -30,8 +30,8 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv
 
 import align_rudder as ar
-from align_rudder.integrations.sb3 import LiveCallback
-from align_rudder.report import write_report
+from align_rudder.gym.sb3 import LiveCallback
+from align_rudder.show.report import write_report
 
 
 @dataclass

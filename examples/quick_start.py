@@ -16,7 +16,7 @@ import gymnasium as gym
 import tyro
 
 import align_rudder as ar
-from align_rudder.report import write_report
+from align_rudder.show.report import write_report
 
 LEFT, DOWN, RIGHT, UP = range(4)
 WAYS = (

@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 
 import align_rudder as ar
-from align_rudder.tabular import TabularMDP, optimal_policy, rollout
+from align_rudder.baselines import TabularMDP, optimal_policy, rollout
 
 TAXI = "Taxi-v4" if "Taxi-v4" in gym.registry else "Taxi-v3"
 

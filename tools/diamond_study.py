@@ -20,7 +20,7 @@ from pathlib import Path
 
 import tyro
 
-from align_rudder.diamond.commands import Method
+from align_rudder.cli.diamond import Method
 
 Running = tuple[subprocess.Popen[bytes], list[list[str]]]
 ALL: tuple[Method, ...] = (

@@ -17,9 +17,9 @@ from pathlib import Path
 import tyro
 from diamond_study import run_all
 
-from align_rudder._files import write_whole
-from align_rudder.experiments.tables import Table
-from align_rudder.hierarchy.logs import read_log
+from align_rudder.files import write_whole
+from align_rudder.runs.rows import read_log
+from align_rudder.studies.rooms.tables import Table
 
 METHODS = ("align-rudder", "ppo-dense")
 GAMMAS = (0.99, 0.995)

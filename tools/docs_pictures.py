@@ -23,10 +23,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
 import align_rudder as ar
-from align_rudder.demo import crafting_demonstrations, crafting_episode
-from align_rudder.plot import event_color
-from align_rudder.plot.colors import is_dark
-from align_rudder.report import write_report
+from align_rudder.data.crafting import crafting_demonstrations, crafting_episode
+from align_rudder.show.figures import event_color
+from align_rudder.show.figures.colors import is_dark
+from align_rudder.show.report import write_report
 from align_rudder.text import letters_for
 
 ROOT = Path(__file__).resolve().parent.parent

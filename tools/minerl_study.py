@@ -19,15 +19,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from align_rudder._files import write_json
-from align_rudder.cli import main as command
+from align_rudder.cli.main import main as command
+from align_rudder.files import write_json
 from align_rudder.hierarchy.external import Followed, Players
-from align_rudder.hierarchy.logs import read_log
 from align_rudder.minerl.environment import MineRLEnv
 from align_rudder.minerl.networks import HEAD_SIZES
 from align_rudder.minerl.training import evaluate, load_players
 from align_rudder.minerl.view import PictureView
 from align_rudder.model import AlignRudder
+from align_rudder.runs.rows import read_log
 
 WORLD = {"hits": 4, "distance": 2}
 DEMOS = ["--n", "40", "--noise", "0.05", "--seed", "0"]

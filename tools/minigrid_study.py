@@ -33,7 +33,7 @@ import tyro  # noqa: E402
 from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
 
 import align_rudder as ar  # noqa: E402
-from align_rudder._files import write_whole  # noqa: E402
+from align_rudder.files import write_whole  # noqa: E402
 
 # What each method is: options of the example.
 METHODS: dict[str, dict[str, Any]] = {

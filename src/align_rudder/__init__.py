@@ -1,24 +1,40 @@
-"""Align-RUDDER: reward redistribution from a handful of demonstrations."""
+"""Align-RUDDER: reward redistribution from a handful of demonstrations.
 
-from align_rudder import envs, live, plot, tabular, vector
+Importing it registers the environments with Gymnasium and loads nothing else: each name is
+imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from align_rudder import _display, _moved, _registration
 from align_rudder._warnings import AlignRudderWarning
-from align_rudder.alignment import Alignment, align
-from align_rudder.episodes import Episode, load_episodes, save_episodes
-from align_rudder.events import (
-    DeltaEvents,
-    EventClustering,
-    EventEncoder,
-    FeatureEvents,
-    FunctionEvents,
-    StateEvents,
-    SymbolEvents,
-)
-from align_rudder.model import AlignRudder, Strategy
-from align_rudder.profile import Profile
-from align_rudder.redistribution import Redistribution
-from align_rudder.rudder import LstmRudder
-from align_rudder.subtasks import Progress, Segment, SubGoal, SubTask
-from align_rudder.wrappers import RedistributeReward
+
+if TYPE_CHECKING:  # what `_WHERE` says, for type checkers and editors
+    from align_rudder import baselines as tabular
+    from align_rudder import tasks as envs
+    from align_rudder.alignment import Alignment, align
+    from align_rudder.baselines.lstm import LstmRudder
+    from align_rudder.episodes import Episode, load_episodes, save_episodes
+    from align_rudder.events import (
+        DeltaEvents,
+        EventClustering,
+        EventEncoder,
+        FeatureEvents,
+        FunctionEvents,
+        StateEvents,
+        SymbolEvents,
+    )
+    from align_rudder.gym import live, vector
+    from align_rudder.gym.wrapper import RedistributeReward
+    from align_rudder.model import AlignRudder, Strategy
+    from align_rudder.profile import Profile
+    from align_rudder.redistribution import Redistribution
+    from align_rudder.show import figures as plot
+    from align_rudder.show.report import write_report
+    from align_rudder.subtasks import Progress, Segment, SubGoal, SubTask
 
 __version__ = "0.1.0"
 
@@ -51,4 +67,50 @@ __all__ = [
     "save_episodes",
     "tabular",
     "vector",
+    "write_report",
 ]
+
+_WHERE = {
+    "alignment": ("Alignment", "align"),
+    "baselines.lstm": ("LstmRudder",),
+    "episodes": ("Episode", "load_episodes", "save_episodes"),
+    "events": (
+        "DeltaEvents",
+        "EventClustering",
+        "EventEncoder",
+        "FeatureEvents",
+        "FunctionEvents",
+        "StateEvents",
+        "SymbolEvents",
+    ),
+    "gym.wrapper": ("RedistributeReward",),
+    "model": ("AlignRudder", "Strategy"),
+    "profile": ("Profile",),
+    "redistribution": ("Redistribution",),
+    "show.report": ("write_report",),
+    "subtasks": ("Progress", "Segment", "SubGoal", "SubTask"),
+}
+_MODULES = {
+    "envs": "tasks",
+    "live": "gym.live",
+    "plot": "show.figures",
+    "tabular": "baselines",
+    "vector": "gym.vector",
+}
+
+_moved.install()
+_registration.register_tasks()
+_display.set_renderer(lambda thing: import_module(f"{__name__}.show.notebook").html_of(thing))
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"{__name__}.{_MODULES[name]}")
+    for module, names in _WHERE.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -2,7 +2,7 @@
 
 import sys
 
-from align_rudder.cli import main
+from align_rudder.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -13,6 +13,7 @@ from scipy.spatial.distance import squareform
 from tqdm.auto import tqdm
 
 from align_rudder import kernels
+from align_rudder._display import RichDisplay
 from align_rudder.scoring import Scoring, background, on_grid, quantise, scoring_matrix
 from align_rudder.sequences import GAP, index_symbols
 from align_rudder.text import format_alignment, letters_for, read_fasta, write_fasta
@@ -30,7 +31,7 @@ _MAX_BYTES = 2**32  # what aligning two groups may take; a table with gap costs 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Alignment:
+class Alignment(RichDisplay):
     """Aligned sequences: a matrix of event ids with -1 for gaps, a row for each sequence.
 
     Attributes:
@@ -111,11 +112,6 @@ class Alignment:
             f"Alignment({len(self)} sequences, {self.n_columns} columns, "
             f"{len(self.symbols)} symbols)"
         )
-
-    def _repr_html_(self) -> str:
-        from align_rudder.report.notebook import alignment_html
-
-        return alignment_html(self)
 
 
 def pairwise_scores(

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from align_rudder._files import load_npz, save_npz
+from align_rudder.files import load_npz, save_npz
 
 __all__ = ["Episode", "Tree", "load_episodes", "save_episodes", "select_top", "tree_index"]
 

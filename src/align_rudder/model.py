@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from align_rudder import storage, summary
+from align_rudder._display import RichDisplay
 from align_rudder._warnings import warn
 from align_rudder.alignment import Alignment
 from align_rudder.episodes import Episode, select_top
@@ -28,8 +29,8 @@ from align_rudder.redistribution import Redistribution, Scorer, match_columns
 from align_rudder.scoring import Scoring, background, scoring_matrix
 from align_rudder.sequences import NO_EVENT
 from align_rudder.strategies import align_strategies
-from align_rudder.streaming import Stream, VectorStream
 from align_rudder.subtasks import Progress, SubGoal, SubTask, cut_segments, find_subgoals
+from align_rudder.tracking import Stream, VectorStream
 from align_rudder.validation import (
     check_episodes,
     check_parameters,
@@ -65,7 +66,7 @@ class Strategy:
         )
 
 
-class AlignRudder(BaseEstimator):
+class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompatibleVariableOverride]
     """Reward redistribution by aligning a handful of demonstrations.
 
     Args:
@@ -538,11 +539,6 @@ class AlignRudder(BaseEstimator):
             f"events, {len(self.strategies_)} strategies, {columns} columns, "
             f"{len(self.subgoals_)} sub-goals"
         )
-
-    def _repr_html_(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
-        from align_rudder.report.notebook import model_html
-
-        return model_html(self)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         # In place of scikit-learn's diagram, which a notebook would take before _repr_html_.

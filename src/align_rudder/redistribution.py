@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from align_rudder._compile import njit
+from align_rudder._display import RichDisplay
 from align_rudder.sequences import NO_EVENT
 
 __all__ = [
@@ -217,7 +218,7 @@ def match_columns(pssm: np.ndarray, events: np.ndarray, gap: float = 0.0) -> np.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Redistribution:
+class Redistribution(RichDisplay):
     """The share of every step in the return of one episode.
 
     Attributes:
@@ -267,8 +268,3 @@ class Redistribution:
             f"Redistribution(return {self.ret:g} over {len(self.rewards)} steps: "
             f"{self.rewards.sum():g} on {rewarded} of them, correction {self.correction:g})"
         )
-
-    def _repr_html_(self) -> str:
-        from align_rudder.report.notebook import redistribution_html
-
-        return redistribution_html(self)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from align_rudder._files import load_npz, save_npz
 from align_rudder.alignment import Alignment
 from align_rudder.events import Encoded, FunctionEvents, encoder_from_state
+from align_rudder.files import load_npz, save_npz
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder

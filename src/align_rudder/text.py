@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from align_rudder._files import write_whole
+from align_rudder.files import write_whole
 
 __all__ = [
     "format_alignment",

@@ -10,9 +10,9 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from align_rudder._files import decode_symbol, encode_symbol
 from align_rudder.episodes import Episode, tree_index
 from align_rudder.events.base import EventEncoder
+from align_rudder.files import decode_symbol, encode_symbol
 from align_rudder.sequences import NO_EVENT, index_symbols
 
 __all__ = ["FunctionEvents", "SymbolEvents", "Vocabulary"]

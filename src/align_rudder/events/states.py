@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.cluster import KMeans
 
-from align_rudder._files import decode_symbol, encode_symbol
 from align_rudder.episodes import Episode, Tree
 from align_rudder.events.base import EventEncoder
 from align_rudder.events.clusters import EventClustering
 from align_rudder.events.observations import common_shapes, flat, leaves, numbers
 from align_rudder.events.successor import successor_features, successor_representation
+from align_rudder.files import decode_symbol, encode_symbol
 from align_rudder.sequences import NO_EVENT
 
 __all__ = ["FeatureEvents", "StateEvents"]

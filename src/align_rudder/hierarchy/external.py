@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from align_rudder._files import load_npz, save_npz
+from align_rudder.files import load_npz, save_npz
 from align_rudder.hierarchy import actions
 from align_rudder.model import AlignRudder
 

@@ -21,7 +21,7 @@ from align_rudder.hierarchy.external import (
     choice_of,
 )
 from align_rudder.hierarchy.improvement import PPO, Examples, Steps, improve, optimizer
-from align_rudder.hierarchy.unfinished import Unfinished
+from align_rudder.runs.unfinished import Unfinished
 
 __all__ = ["FineTuned", "FineTuning", "fine_tune", "fine_tune_manager", "success_rate"]
 

@@ -11,8 +11,8 @@ import jax
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedTask
 from align_rudder.hierarchy.alignment import AlignmentTables
-from align_rudder.hierarchy.checkpoints import load_tree
 from align_rudder.hierarchy.manager import ManagedTask, managed, new_manager
+from align_rudder.runs.checkpoint import load_tree
 
 if TYPE_CHECKING:
     from align_rudder.hierarchy.training import Training

@@ -17,23 +17,23 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from align_rudder._files import write_whole
-from align_rudder._locks import only_here
+from align_rudder.files import write_whole
 from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
 from align_rudder.hierarchy.aligned import PAYS, AlignedTask, PlainTask
 from align_rudder.hierarchy.alignment import AlignmentTables, reached_goals
-from align_rudder.hierarchy.checkpoints import digest, load_tree, save_tree
 from align_rudder.hierarchy.cloning import Shown, clone_agent, follow_demonstrations
 from align_rudder.hierarchy.devices import Devices
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds
-from align_rudder.hierarchy.interrupts import Stop, stop_on_signal
 from align_rudder.hierarchy.loading import load_agent, load_manager
-from align_rudder.hierarchy.logs import Log, read_log
 from align_rudder.hierarchy.manager import managed, new_manager
 from align_rudder.hierarchy.ppo import PPO, Examples, Learner, Metrics, new_learner, update
 from align_rudder.hierarchy.resets import fill, new_starts
 from align_rudder.hierarchy.task import Task
-from align_rudder.hierarchy.unfinished import advised
+from align_rudder.runs.checkpoint import digest, load_tree, save_tree
+from align_rudder.runs.interrupt import Stop, stop_on_signal
+from align_rudder.runs.lock import only_here
+from align_rudder.runs.rows import Log, read_log
+from align_rudder.runs.unfinished import advised
 
 __all__ = ["Training", "train"]
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from align_rudder._files import load_npz, save_npz
 from align_rudder._warnings import warn
+from align_rudder.files import load_npz, save_npz
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.spaces import FRAME_SIZE
 from align_rudder.minerl.trajectory import DamagedTrajectoryError, Trajectory
@@ -33,8 +33,8 @@ except ImportError as error:
         "'align-rudder[jax]'"
     ) from error
 
-from align_rudder.hierarchy.checkpoints import digest
 from align_rudder.minerl.initial import new_network
+from align_rudder.runs.checkpoint import digest
 
 __all__ = ["AutoEncoder", "train_autoencoder"]
 

@@ -19,7 +19,7 @@ from typing import IO
 
 import numpy as np
 
-from align_rudder._files import write_whole
+from align_rudder.files import write_whole
 from align_rudder.minerl.spaces import FRAME_SIZE
 from align_rudder.minerl.trajectory import Trajectory
 

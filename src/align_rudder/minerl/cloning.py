@@ -14,9 +14,9 @@ import numpy as np
 import optax
 
 from align_rudder.hierarchy import actions
-from align_rudder.hierarchy.unfinished import Unfinished
 from align_rudder.minerl.networks import SubAgent
 from align_rudder.minerl.samples import Samples
+from align_rudder.runs.unfinished import Unfinished
 
 __all__ = ["Cloned", "Cloning", "clone_sub_agent", "held_out_loss"]
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import gymnasium as gym
 import numpy as np
 
+from align_rudder.data.minari import import_minari, new_dataset
 from align_rudder.episodes import Episode, tree_index
-from align_rudder.integrations.minari import import_minari, new_dataset
 from align_rudder.minerl.spaces import (
     DIAMOND_REWARD,
     ENUMS,

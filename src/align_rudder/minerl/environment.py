@@ -29,7 +29,6 @@ import numpy as np
 
 from align_rudder.episodes import tree_index
 from align_rudder.minerl.convert import episode_space
-from align_rudder.minerl.scripted import ScriptedEnv
 from align_rudder.minerl.server import LENGTHS, pack, unpack
 from align_rudder.minerl.spaces import (
     BUTTONS,
@@ -43,6 +42,7 @@ from align_rudder.minerl.spaces import (
     action_space,
     task_named,
 )
+from align_rudder.minerl.testing.scripted import ScriptedEnv
 
 __all__ = ["PYTHON_VARIABLE", "MineRLEnv", "MineRLServerError", "replay"]
 

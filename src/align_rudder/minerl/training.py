@@ -18,10 +18,8 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
-from align_rudder._files import write_json
-from align_rudder._locks import only_here
 from align_rudder._warnings import warn
-from align_rudder.hierarchy.checkpoints import differences, load_tree, save_tree
+from align_rudder.files import write_json
 from align_rudder.hierarchy.external import (
     Followed,
     Players,
@@ -37,14 +35,16 @@ from align_rudder.hierarchy.fine_tuning import (
     fine_tune_manager,
     success_rate,
 )
-from align_rudder.hierarchy.interrupts import Stop, stop_on_signal
-from align_rudder.hierarchy.logs import Log
-from align_rudder.hierarchy.unfinished import Unfinished, advised
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.cloning import Cloning, clone_sub_agent
 from align_rudder.minerl.networks import FRAMES, new_manager, new_sub_agent
 from align_rudder.minerl.samples import FRAME_SKIP, Samples
 from align_rudder.minerl.trajectory import Trajectory
+from align_rudder.runs.checkpoint import differences, load_tree, save_tree
+from align_rudder.runs.interrupt import Stop, stop_on_signal
+from align_rudder.runs.lock import only_here
+from align_rudder.runs.rows import Log
+from align_rudder.runs.unfinished import Unfinished, advised
 
 __all__ = ["MineRLTraining", "evaluate", "load_players", "train"]
 

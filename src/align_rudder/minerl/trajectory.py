@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from align_rudder._files import npz_trouble
+from align_rudder.files import npz_trouble
 from align_rudder.minerl.frames import count_frames, observation_frames
 from align_rudder.minerl.spaces import (
     DIAMOND_REWARD,

@@ -1,0 +1,25 @@
+"""Environments as tables, and learners compiled for them."""
+
+from align_rudder.baselines.dqfd import learn_dqfd
+from align_rudder.baselines.gail import learn_gail
+from align_rudder.baselines.learners import learn_align_rudder, learn_q
+from align_rudder.baselines.protocol import Protocol, Result, Trial, behavioural_cloning
+from align_rudder.baselines.rudder import learn_rudder
+from align_rudder.baselines.sqil import learn_sqil
+from align_rudder.tasks.mdp import TabularMDP, optimal_policy, rollout
+
+__all__ = [
+    "Protocol",
+    "Result",
+    "TabularMDP",
+    "Trial",
+    "behavioural_cloning",
+    "learn_align_rudder",
+    "learn_dqfd",
+    "learn_gail",
+    "learn_q",
+    "learn_rudder",
+    "learn_sqil",
+    "optimal_policy",
+    "rollout",
+]

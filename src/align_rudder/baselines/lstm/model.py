@@ -1,0 +1,345 @@
+"""LstmRudder: RUDDER's reward redistribution, with the interface of `AlignRudder`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from align_rudder._warnings import warn
+from align_rudder.baselines.lstm.inputs import StepInputs
+from align_rudder.baselines.lstm.streaming import LstmStream, LstmVectorStream
+from align_rudder.baselines.lstm.weights import Weights
+from align_rudder.episodes import Episode
+from align_rudder.files import load_npz, save_npz
+from align_rudder.redistribution import Redistribution
+from align_rudder.sequences import NO_EVENT
+from align_rudder.validation import check_episodes
+
+__all__ = ["FORMAT", "LstmRudder"]
+
+FORMAT, _VERSION = "align-rudder-lstm", 1
+_WEIGHTS = ("embedding", "numeric", "bias", "recurrent", "head")
+_STEPS = 32  # episodes are padded to a multiple, so that few shapes are compiled
+
+
+class LstmRudder(BaseEstimator):
+    """Reward redistribution by an LSTM that predicts the return: RUDDER, the baseline.
+
+    It can stand wherever an `AlignRudder` stands: in the wrappers, in the replay buffers, in files.
+    Only fitting needs JAX (`pip install 'align-rudder[jax]'`); a fitted model does not.
+
+    Args:
+        hidden: Number of LSTM cells.
+        updates: Updates of the weights.
+        batch_size: Episodes of an update; with random episodes, half of them are random.
+        learning_rate: Learning rate of Adam at the beginning; it falls to zero as a cosine.
+        auxiliary: Weight of the prediction error at every step, beside that at the last.
+        gate_bias: First bias of the input gates; below zero, a step has to show that it matters
+            before it is stored.
+        max_steps: Steps to which episodes are padded while training; None for the longest one's.
+            The same number compiles once for many fits.
+        seed: Seed of the first weights and of the order of episodes.
+
+    Attributes:
+        inputs_: How a step becomes the input.
+        weights_: The trained weights.
+        offset_: Mean return of the training episodes.
+        scale_: Deviation of their returns, 0 if all are equal: then nothing is redistributed.
+        losses_: Training loss at each update.
+
+    Notes:
+        R_{t+1} = g_t − g_{t−1}, where g_t is the return predicted from the first t + 1 pairs of
+        observation and action, and g_{−1} that predicted before the first one, about the mean
+        return. The correction R_{T+2} = G − Σ R makes the return equal for every episode
+        (Arjona-Medina et al., 2019). The network is in `align_rudder.baselines.lstm.weights`.
+
+        An LSTM learns from contrast: without episodes of another return (random ones, say) there is
+        nothing to predict. The same seed gives the same weights, with any number of threads; on
+        another kind of processor, rounding may differ.
+
+    Example:
+        >>> good = [Episode([0, 5, 1, i % 3], [0, 0, 0], [0.0, 0.0, 1.0]) for i in range(6)]
+        >>> bad = [Episode([0, 3, 1, i % 3], [0, 0, 0], [0.0, 0.0, 0.0]) for i in range(6)]
+        >>> model = LstmRudder(updates=100).fit(good, bad)
+        >>> rr = model.redistribute(good[0])
+        >>> int(rr.rewards.argmax())  # the step in state 5 makes the difference
+        1
+        >>> bool(np.isclose(rr.rewards.sum() + rr.correction, 1.0))
+        True
+    """
+
+    inputs_: StepInputs
+    weights_: Weights
+    losses_: np.ndarray
+    offset_: float
+    scale_: float
+    n_episodes_: int
+
+    def __init__(
+        self,
+        *,
+        hidden: int = 16,
+        updates: int = 300,
+        batch_size: int = 16,
+        learning_rate: float = 0.02,
+        auxiliary: float = 0.5,
+        gate_bias: float = 0.0,
+        max_steps: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.hidden = hidden
+        self.updates = updates
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.auxiliary = auxiliary
+        self.gate_bias = gate_bias
+        self.max_steps = max_steps
+        self.seed = seed
+
+    # Fitting
+
+    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
+        """Train the LSTM to predict the return.
+
+        Args:
+            episodes: One or more demonstrations.
+            random_episodes: Episodes of a random policy: what a low return looks like.
+        """
+        self._fit_all([self], [(episodes, random_episodes)])
+        return self
+
+    def fit_many(
+        self,
+        datasets: Sequence[tuple[Sequence[Episode], Sequence[Episode]]],
+        seeds: Sequence[int] | None = None,
+    ) -> list[Self]:
+        """Train many models with these parameters at once, each on its own episodes.
+
+        Args:
+            datasets: For each model, demonstrations and random episodes.
+            seeds: The seed of each model; None for this one's.
+
+        Returns:
+            Fitted models, the same as from `fit` but for rounding.
+        """
+        seeds = [self.seed] * len(datasets) if seeds is None else list(seeds)
+        if len(seeds) != len(datasets):
+            raise ValueError(f"there are {len(datasets)} datasets but {len(seeds)} seeds")
+        models = [type(self)(**{**self.get_params(deep=False), "seed": int(s)}) for s in seeds]
+        self._fit_all(models, datasets)
+        return models
+
+    def _fit_all(
+        self,
+        models: Sequence[LstmRudder],
+        datasets: Sequence[tuple[Sequence[Episode], Sequence[Episode]]],
+    ) -> None:
+        training = _training()
+        self._check_parameters()
+        if not models:
+            return
+        examples = []
+        for model, (episodes, random_episodes) in zip(models, datasets, strict=True):
+            examples.append(model._take(episodes, random_episodes, training.Examples))
+        longest = max(len(rows) for one in examples for rows in one.tokens)
+        steps = -(-longest // _STEPS) * _STEPS if self.max_steps is None else int(self.max_steps)
+        if longest > steps:
+            raise ValueError(f"an episode has {longest} steps, more than max_steps={steps}")
+        settings = training.Settings(
+            hidden=int(self.hidden),
+            updates=int(self.updates),
+            batch_size=int(self.batch_size),
+            learning_rate=float(self.learning_rate),
+            auxiliary=float(self.auxiliary),
+            gate_bias=float(self.gate_bias),
+            steps=steps,
+        )
+        trained = training.train_many(examples, settings, [int(model.seed) for model in models])
+        for model, (weights, losses) in zip(models, trained, strict=True):
+            if not np.isfinite(losses).all():
+                raise ValueError(
+                    f"the training diverged with learning_rate={self.learning_rate}; lower it"
+                )
+            model.weights_, model.losses_ = weights, losses
+
+    def _take(
+        self, episodes: Sequence[Episode], random_episodes: Sequence[Episode], examples: Any
+    ) -> Any:
+        """Learn inputs and scale of the returns; return what the training needs."""
+        episodes = check_episodes(episodes)
+        if not episodes:
+            raise ValueError("no episodes were given; the LSTM learns from demonstrations")
+        listed = [*episodes, *check_episodes(random_episodes, "random_episodes")]
+        self.inputs_ = StepInputs().fit(listed)
+        encoded = [self.inputs_.encode_episode(e) for e in listed]
+        returns = np.array([e.ret for e in listed])
+        self.n_episodes_, self.offset_ = len(listed), float(returns.mean())
+        self.scale_ = float(returns.std())
+        if not np.isfinite(self.scale_):
+            raise ValueError(f"the returns are too large to predict: {returns.max():g}")
+        if self.scale_ <= 1e-12 * abs(self.offset_):
+            self.scale_ = 0.0
+            warn(
+                f"all {len(listed)} episodes have the return {self.offset_:g}, so there is nothing "
+                "to predict: every episode keeps its episodic reward, given at its end as the "
+                "correction. Give random_episodes=… with other returns",
+                stacklevel=5,
+            )
+        standardised = (returns - self.offset_) / (self.scale_ or 1.0)
+        return examples(
+            tokens=[tokens for tokens, _ in encoded],
+            numbers=[numbers for _, numbers in encoded],
+            returns=standardised,
+            n_demonstrations=len(episodes),
+            n_rows=self.inputs_.n_rows,
+        )
+
+    def _check_parameters(self) -> None:
+        for name in ("hidden", "updates", "batch_size", "max_steps"):
+            value = getattr(self, name)
+            if name == "max_steps" and value is None:
+                continue
+            if not isinstance(value, Integral) or int(value) < 1:
+                raise ValueError(f"{name}={value!r} must be a whole number of at least 1")
+        for name in ("learning_rate", "auxiliary", "gate_bias"):
+            value = getattr(self, name)
+            if not (isinstance(value, Real) and np.isfinite(float(value))):
+                raise ValueError(f"{name}={value!r} must be a finite number")
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "weights_"):
+            raise ValueError("this LstmRudder is not fitted; call fit first")
+
+    # Redistribution
+
+    def predict(self, episode: Episode) -> np.ndarray:
+        """Return the predicted return before the first step and after each step (T + 1,)."""
+        self._check_fitted()
+        check_episodes([episode])
+        g = self.weights_.predict(*self.inputs_.encode_episode(episode))
+        return self.offset_ + self.scale_ * g.astype(np.float64)
+
+    def redistribute(self, episode: Episode) -> Redistribution:
+        """Return the share of every step in the episode's return.
+
+        The scores are the predictions less that before the first step; there are no events and no
+        positions, so `events` is -1 and `cells` 0 everywhere.
+        """
+        self._check_fitted()
+        check_episodes([episode])
+        g = self.weights_.predict(*self.inputs_.encode_episode(episode)).astype(np.float64)
+        n = len(episode)
+        return Redistribution.from_scores(
+            (g[1:] - g[0]) * self.scale_,
+            np.full(n, NO_EVENT),
+            np.zeros(n, np.int64),
+            episode.ret,
+            1.0,
+        )
+
+    def stream(self) -> LstmStream:
+        """Return a stream for one running episode at a time."""
+        self._check_fitted()
+        return LstmStream(self)
+
+    def vector_stream(self, n: int) -> LstmVectorStream:
+        """Return a stream for n running episodes at once."""
+        self._check_fitted()
+        return LstmVectorStream(self, n)
+
+    # Files and text
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the model as one npz file (arrays and JSON; no pickle)."""
+        self._check_fitted()
+        header, arrays = self.inputs_.state()
+        arrays = {f"inputs/{name}": array for name, array in arrays.items()}
+        arrays |= {f"weights/{name}": getattr(self.weights_, name) for name in _WEIGHTS}
+        parameters = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in self.get_params(deep=False).items()
+        }
+        header = {
+            "parameters": parameters,
+            "inputs": header,
+            "offset": self.offset_,
+            "scale": self.scale_,
+            "n_episodes": self.n_episodes_,
+        }
+        save_npz(path, FORMAT, _VERSION, header, {**arrays, "losses": self.losses_})
+
+    @staticmethod
+    def wrote(path: str | os.PathLike[str]) -> bool:
+        """Return whether a file is a saved `LstmRudder`, whatever else may be wrong with it."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                return json.loads(file["header"].tobytes())["format"] == FORMAT
+        except Exception:  # another kind of file, or none: whoever loads it says what is wrong
+            return False
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Load a saved model."""
+        header, arrays = load_npz(path, FORMAT, _VERSION)
+        try:
+            model = cls(**header["parameters"])
+            prefix = "inputs/"
+            model.inputs_ = StepInputs.from_state(
+                header["inputs"],
+                {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)},
+            )
+            model.weights_ = Weights(*(arrays[f"weights/{name}"] for name in _WEIGHTS))
+            model.losses_ = arrays["losses"]
+            model.offset_, model.scale_ = float(header["offset"]), float(header["scale"])
+            model.n_episodes_ = int(header["n_episodes"])
+            _check_weights(model.weights_, model.inputs_, path)
+        except KeyError as error:
+            raise ValueError(f"{path} is damaged: it has no {error}") from error
+        if not np.isfinite([model.offset_, model.scale_]).all():
+            raise ValueError(f"{path} is damaged: its returns are {model.offset_}, {model.scale_}")
+        return model
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = super().__repr__(N_CHAR_MAX)
+        if not hasattr(self, "weights_"):
+            return text
+        return f"{text} fitted to {self.n_episodes_} episodes"
+
+
+def _check_weights(weights: Weights, inputs: StepInputs, path: str | os.PathLike[str]) -> None:
+    """Say which array of a file does not go with the others: compiled code trusts their shapes."""
+    hidden = weights.bias.shape[0] // 2 if weights.bias.ndim == 1 else 0
+    n_numbers = weights.numeric.shape[0] if weights.numeric.ndim == 2 else -1
+    needed = {
+        "embedding": (inputs.n_rows, 2 * hidden),
+        "numeric": (n_numbers, 2 * hidden),
+        "bias": (2 * hidden,),
+        "recurrent": (hidden, hidden),
+        "head": (hidden + 1,),
+    }
+    for name, shape in needed.items():
+        array = getattr(weights, name)
+        if array.shape != shape or hidden < 1:
+            raise ValueError(
+                f"{path} is damaged: weights/{name} has shape {array.shape}, needed is {shape}"
+            )
+        if array.dtype != np.float32 or not np.isfinite(array).all():
+            raise ValueError(f"{path} is damaged: weights/{name} holds no finite float32 numbers")
+
+
+def _training() -> Any:
+    """Return the module that trains, which needs JAX."""
+    try:
+        from align_rudder.baselines.lstm import training
+    except ImportError as error:
+        raise ImportError(
+            "fitting an LSTM needs JAX, Equinox and Optax; install them with "
+            "pip install 'align-rudder[jax]'"
+        ) from error
+    return training

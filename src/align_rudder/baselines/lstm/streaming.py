@@ -1,0 +1,162 @@
+"""Streams of the LSTM: the redistributed reward of running episodes, one or many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from gymnasium import spaces
+
+from align_rudder.baselines.lstm.inputs import StepInputs
+from align_rudder.baselines.lstm.weights import advance, advance_many
+from align_rudder.episodes import Tree
+from align_rudder.events.spaces import check_space
+from align_rudder.sequences import NO_EVENT
+
+if TYPE_CHECKING:
+    from align_rudder.baselines.lstm.model import LstmRudder
+
+__all__ = ["LstmStream", "LstmVectorStream"]
+
+
+def _check(inputs: StepInputs, space: spaces.Space[Any]) -> None:
+    encoder: Any = inputs
+    check_space(encoder, space)
+    found = inputs.value_range()
+    if found is not None and isinstance(space, spaces.Discrete):
+        low, high = found
+        if low < space.start or high >= space.start + space.n:
+            raise ValueError(
+                f"the model was fitted on states {low} to {high}, the environment has {space}; "
+                "wrap the environment the model was fitted for"
+            )
+
+
+class LstmStream:
+    """One running episode.
+
+    Attributes:
+        event: Always -1: an LSTM has no events.
+        score: The prediction less that before the first step.
+        cell: Always 0, and `subgoal_of` is 0 there: an LSTM has no profile and no sub-goals.
+        n_cells: 0: there are no positions to observe.
+        ret: The environment's return so far.
+        given: The redistributed reward so far.
+    """
+
+    n_cells = 0
+
+    def __init__(self, model: LstmRudder) -> None:
+        self.model = model
+        self.event, self.cell = NO_EVENT, 0
+        self.subgoal_of: Sequence[int] = [0]
+        self.strategy_of: Sequence[int] = [0]
+        self._begin()
+
+    def _begin(self) -> None:
+        # Taken anew for each episode, so that a model fitted again is used from the next one on.
+        self._inputs, self._weights = self.model.inputs_, self.model.weights_
+        self._scale, self._zero = self.model.scale_, float(self._weights.head[-1])
+        hidden = self._weights.hidden
+        self._c, self._h = np.zeros(hidden, np.float32), np.zeros(hidden, np.float32)
+        self._a = np.empty(hidden, np.float32)
+        self.score = self.ret = self.given = 0.0
+
+    def check_space(self, space: spaces.Space[Any]) -> None:
+        """Raise an error if the model was fitted on other observations than the space has."""
+        _check(self._inputs, space)
+
+    def reset(self, obs: Any = None) -> None:
+        """Begin an episode."""
+        self._begin()
+
+    def step(
+        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
+    ) -> float:
+        """Add a transition; return its redistributed reward R_{t+1} (without the correction)."""
+        z, gate = self._weights.inputs(*self._inputs.encode(obs, action, 1))
+        weights = self._weights
+        g = advance(z[0], gate[0], weights.recurrent, weights.head, self._c, self._h, self._a)
+        score = (float(g) - self._zero) * self._scale
+        share = score - self.score
+        self.score = score
+        self.ret += reward
+        self.given += share
+        return share
+
+    @property
+    def correction(self) -> float:
+        """What of the return was not given yet, R_{T+2} if the episode ended now."""
+        return self.ret - self.given
+
+
+class LstmVectorStream:
+    """Many running episodes, in arrays with one entry for each.
+
+    Attributes:
+        events: Always -1: an LSTM has no events.
+        scores: The predictions less those before the first step.
+        cells: Always 0, and `subgoal_of` is 0 there: an LSTM has no profile and no sub-goals.
+        n_cells: 0: there are no positions to observe.
+        rets: The environments' returns so far.
+        given: The redistributed rewards so far.
+    """
+
+    n_cells = 0
+
+    def __init__(self, model: LstmRudder, n: int) -> None:
+        self.model, self.n = model, n
+        self.events, self.cells = np.full(n, NO_EVENT), np.zeros(n, np.int64)
+        self.subgoal_of = self.strategy_of = np.zeros(1, np.int64)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._inputs, self._weights = self.model.inputs_, self.model.weights_
+        self._scale, self._zero = self.model.scale_, float(self._weights.head[-1])
+        shape = (self.n, self._weights.hidden)
+        self._c, self._h = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        self._g = np.full(self.n, self._weights.head[-1], np.float32)
+        self.scores, self.rets, self.given = (np.zeros(self.n) for _ in range(3))
+
+    def check_space(self, space: spaces.Space[Any]) -> None:
+        """Raise an error if the model was fitted on other observations than the space has."""
+        _check(self._inputs, space)
+
+    def reset(self, obs: Tree, mask: np.ndarray | None = None) -> None:
+        """Begin the episodes of `mask` (default: all).
+
+        A model that was fitted again is used from the next reset of all on.
+        """
+        if mask is None or mask.all():
+            self._begin()
+            return
+        self._g[mask] = self._weights.head[-1]
+        for values in (self._c, self._h, self.scores, self.rets, self.given):
+            values[mask] = 0.0
+
+    def step(
+        self,
+        obs: Tree,
+        actions: Tree,
+        rewards: np.ndarray,
+        next_obs: Tree,
+        infos: Sequence[Mapping[str, Any]],
+        mask: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Add a transition to each episode (of `mask`); return the redistributed rewards (n,)."""
+        stepped = np.ones(self.n, bool) if mask is None else mask
+        weights = self._weights
+        z, gate = weights.inputs(*self._inputs.encode(obs, actions, self.n))
+        advance_many(z, gate, weights.recurrent, weights.head, self._c, self._h, self._g, stepped)
+        scores = (self._g.astype(np.float64) - self._zero) * self._scale
+        share = scores - self.scores
+        self.scores = scores
+        self.given += share
+        self.rets += np.where(stepped, rewards, 0.0)
+        return share
+
+    @property
+    def corrections(self) -> np.ndarray:
+        """R_{T+2} of each episode if it ended now."""
+        return self.rets - self.given

@@ -1,0 +1,227 @@
+"""How every tabular learner starts, is run and is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from align_rudder.baselines.kernels import evaluate, seeded
+from align_rudder.episodes import Episode
+from align_rudder.tasks.mdp import TabularMDP
+
+__all__ = ["Protocol", "Result", "Trial", "behavioural_cloning"]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How every learner is run and judged.
+
+    Attributes:
+        epsilon: Exploration while learning.
+        evaluate_every: Episodes between evaluations; the first is after as many.
+        evaluation_episodes: Episodes of an evaluation, spread evenly over the start states.
+        evaluation_epsilon: Exploration while being evaluated.
+        target: Share of the demonstrations' mean return at which a trial has succeeded and ends.
+        max_episodes: Cap; a trial that reaches it has failed and counts as the cap.
+    """
+
+    epsilon: float = 0.2
+    evaluate_every: int = 10
+    evaluation_episodes: int = 40
+    evaluation_epsilon: float = 0.1
+    target: float = 0.8
+    max_episodes: int = 20_000
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "evaluation_epsilon"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name}={getattr(self, name)} must be a probability, 0 to 1")
+        for name in ("evaluate_every", "evaluation_episodes", "max_episodes"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name}={value} must be a whole number of at least 1")
+        if not (isfinite(self.target) and self.target > 0):
+            raise ValueError(f"target={self.target} must be a share above 0")
+        if self.max_episodes < self.evaluate_every:
+            raise ValueError(
+                f"max_episodes={self.max_episodes} ends a trial before its first evaluation, after "
+                f"{self.evaluate_every} episodes"
+            )
+
+
+@dataclass(frozen=True)
+class Result:
+    """One trial.
+
+    Attributes:
+        episodes: Episodes until the target was reached, or the cap.
+        solved: Whether it was reached.
+        curve: Mean return at each evaluation.
+        steps: Environment steps taken while learning.
+        q: The learned table (S, A), or (sub-tasks, S, A).
+    """
+
+    episodes: int
+    solved: bool
+    curve: np.ndarray
+    steps: int
+    q: np.ndarray
+
+
+class Trial:
+    """What a learner needs of one trial: tables, start states, random numbers, and the judge.
+
+    Args:
+        mdp: The environment.
+        demonstrations: Demonstrations; observations are states.
+        protocol: How the trial is run and judged; None for the default.
+        seed: Seed of the trial.
+    """
+
+    def __init__(
+        self,
+        mdp: TabularMDP,
+        demonstrations: Sequence[Episode],
+        protocol: Protocol | None,
+        seed: int,
+    ) -> None:
+        if isinstance(demonstrations, Episode):
+            raise ValueError("one Episode was given; give a list of demonstrations")
+        if not demonstrations:
+            raise ValueError("no demonstrations were given; they set the return to reach")
+        if not isinstance(seed, Integral) or not 0 <= seed < 2**63:
+            raise ValueError(f"seed={seed} must be a whole number from 0 to 2^63 − 1")
+        self.mdp, self.demonstrations, self.seed = mdp, list(demonstrations), int(seed)
+        self.protocol = protocol or Protocol()
+        for i, episode in enumerate(self.demonstrations):
+            _check_tabular(episode, mdp, i)
+        self.tables: Any = (
+            mdp.next_states,
+            mdp.cumulative,
+            mdp.rewards,
+            mdp.terminal,
+            mdp.time_factor,
+        )
+        self.starts = np.flatnonzero(mdp.starts)
+        self.rng = seeded(self.seed)
+        mean = float(np.mean([e.ret for e in demonstrations]))
+        if mean == 0:
+            raise ValueError(
+                "the mean return of the demonstrations is 0, and so is any share of it; give "
+                "demonstrations that earned something"
+            )
+        # Below zero, falling short by a fifth is a return that is a fifth more negative.
+        share = self.protocol.target
+        self.target = (share if mean > 0 else 2 - share) * mean
+
+    def transitions(self) -> list[tuple[np.ndarray, ...]]:
+        """Return (states, actions, rewards, next states, ends) of each demonstration.
+
+        An episode ends with its last step, by the target or by the time limit.
+        """
+        out = []
+        for episode in self.demonstrations:
+            states = np.asarray(episode.observations).astype(np.int64)
+            ends = np.zeros(len(states) - 1, bool)
+            ends[-1] = True
+            actions = np.asarray(episode.actions).astype(np.int64)
+            out.append((states[:-1], actions, np.asarray(episode.rewards), states[1:], ends))
+        return out
+
+    def run(
+        self,
+        q: np.ndarray,
+        train: Callable[[int], int],
+        judge: Callable[[], float] | None = None,
+    ) -> Result:
+        """Learn until the target is reached or the cap.
+
+        Args:
+            q: The table that `train` changes.
+            train: Learns for so many more episodes and returns the steps taken.
+            judge: Returns the mean return of the policy; None for ε-greedy on q.
+        """
+        p = self.protocol
+        curve: list[float] = []
+        steps, solved = 0, False
+        while not solved and (len(curve) + 1) * p.evaluate_every <= p.max_episodes:
+            steps += train(p.evaluate_every)
+            if judge is not None:
+                mean = judge()
+            else:
+                mean = evaluate(
+                    self.tables,
+                    self.starts,
+                    q,
+                    p.evaluation_epsilon,
+                    p.evaluation_episodes,
+                    self.rng,
+                )
+            curve.append(mean)
+            solved = mean >= self.target
+        episodes = len(curve) * p.evaluate_every if solved else p.max_episodes
+        return Result(episodes, solved, np.array(curve), steps, q)
+
+
+def _check_tabular(episode: Episode, mdp: TabularMDP, i: int) -> None:
+    """Say what of a demonstration is not a walk through the table."""
+    for name, values, n in (
+        ("observations", episode.observations, mdp.n_states),
+        ("actions", episode.actions, mdp.n_actions),
+    ):
+        found = np.asarray(values)
+        if found.ndim != 1 or found.dtype.kind not in "iu":
+            raise ValueError(
+                f"the {name} of demonstration {i} have shape {found.shape} and type {found.dtype}; "
+                "tabular learners need one whole number for each step"
+            )
+        if found.min() < 0 or found.max() >= n:
+            raise ValueError(
+                f"the {name} of demonstration {i} reach from {found.min()} to {found.max()}; this "
+                f"table has 0 to {n - 1}. Are they from another environment?"
+            )
+
+
+def check_numbers(**values: tuple[float, float, float]) -> None:
+    """Say which argument, given as (value, lowest, highest), is not a number in its range."""
+    for name, (value, low, high) in values.items():
+        if not isinstance(value, Real) or not low <= float(value) <= high:
+            raise ValueError(f"{name}={value} must be a number from {low:g} to {high:g}")
+
+
+def behavioural_cloning(
+    mdp: TabularMDP,
+    demonstrations: Sequence[Episode],
+    seed: int,
+    scale: float = 0.3,
+    mean: float = 0.0,
+    noise: float = 0.001,
+) -> np.ndarray:
+    """Return a Q-table initialised by behavioural cloning.
+
+    Where demonstrations were, an action's value is the share with which it was taken there times
+    `scale`; elsewhere values are drawn from a normal distribution.
+
+    Args:
+        mdp: The environment.
+        demonstrations: Demonstrations; observations are states.
+        seed: Seed.
+        scale: Value of an action that was always taken.
+        mean: Mean value where no demonstration was. Above zero it is hope: an action that earned
+            nothing looks worse than those not tried yet, so that the agent does not turn in circles
+            where it was never shown the way.
+        noise: Deviation of the values where no demonstration was.
+    """
+    rng = np.random.default_rng(seed)
+    q = rng.normal(mean, noise, (mdp.n_states, mdp.n_actions))
+    counts = np.zeros_like(q)
+    for episode in demonstrations:
+        np.add.at(counts, (np.asarray(episode.observations)[:-1], episode.actions), 1.0)
+    seen = counts.sum(axis=1) > 0
+    q[seen] = scale * counts[seen] / counts[seen].sum(axis=1, keepdims=True)
+    return q

@@ -1,0 +1,1 @@
+"""Readers and writers of demonstrations: npz, Minari, FASTA, JSON lines."""

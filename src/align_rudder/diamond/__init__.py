@@ -1,1 +1,0 @@
-"""ObtainDiamond on Craftax-Classic: the paper's second half without Minecraft."""

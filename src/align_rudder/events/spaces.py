@@ -1,0 +1,65 @@
+"""Whether an environment's observations are those that an encoder was fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gymnasium import spaces
+
+from align_rudder.events.base import EventEncoder
+from align_rudder.events.states import StateEvents
+
+__all__ = ["check_space"]
+
+
+def _shapes(space: spaces.Space[Any], prefix: str = "") -> dict[str, list[int]]:
+    """Return the shape of each part of an observation, named as the encoders name them."""
+    if isinstance(space, spaces.Dict):
+        return {n: s for k in sorted(space) for n, s in _shapes(space[k], f"{prefix}{k}.").items()}
+    if isinstance(space, spaces.Tuple):
+        parts = (_shapes(s, f"{prefix}{i}.") for i, s in enumerate(space.spaces))
+        return {n: s for part in parts for n, s in part.items()}
+    return {prefix[:-1]: list(space.shape or ())}
+
+
+def _unlike(needed: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """Return how the entries a model was fitted on differ from those of an environment."""
+    said = {
+        "without": sorted(found.keys() - needed.keys()),
+        "with": sorted(needed.keys() - found.keys()),
+        "of other shapes in": sorted(n for n in found if needed.get(n, found[n]) != found[n]),
+    }
+    return ", ".join(f"{what} {names}" for what, names in said.items() if names)
+
+
+def check_space(encoder: EventEncoder, space: spaces.Space[Any]) -> None:
+    """Raise an error if an encoder was fitted on other observations than the space has."""
+    needed = encoder.observation_shapes()
+    if needed is None:
+        return
+    found = whole = _shapes(space)
+    keys = getattr(encoder, "keys", None)
+    if keys is not None:
+        found = {n: s for n, s in found.items() if n.split(".")[0] in keys}
+    scalars = isinstance(space, spaces.Tuple) and all(shape == [] for shape in found.values())
+    if scalars and needed == {"": [len(found)]}:
+        return  # a tuple of numbers, which an Episode holds as one vector
+    if found != needed:
+        advice = "wrap the environment the model was fitted for"
+        if "" in needed or "" in whole:
+            raise ValueError(
+                f"the model was fitted on observations of shapes {needed}, the environment has "
+                f"{whole} ({space}); {advice}"
+            )
+        raise ValueError(
+            f"the model was fitted on observations {_unlike(needed, found)}, unlike the "
+            f"environment's; {advice}, or fit events on entries that both have (keys=…)"
+        )
+    if isinstance(encoder, StateEvents) and isinstance(space, spaces.Discrete):
+        low, high = int(encoder.states_.min()), int(encoder.states_.max())
+        if low < space.start or high >= space.start + space.n:
+            raise ValueError(
+                f"the model was fitted on states {low} to {high}, the environment has {space}; "
+                "wrap the environment the model was fitted for"
+            )

@@ -1,0 +1,1 @@
+"""For environments and learners: wrappers, spaces, live curves, Stable-Baselines3."""

@@ -1,0 +1,228 @@
+"""Stable-Baselines3: replay buffers that hold the redistributed reward, and a live display.
+
+On-policy learners need no buffer from here: give the wrapper to
+`make_vec_env(…, wrapper_class=align_rudder.RedistributeReward, wrapper_kwargs={"model": …})`; the
+`Monitor` that it puts inside logs the true return, `LiveCallback` the sub-goals reached.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from align_rudder.episodes import Episode, tree_index
+from align_rudder.gym.live import Tracker
+from align_rudder.gym.wrapper import copied, resolve_model
+from align_rudder.tracking import RewardModel
+
+try:
+    from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
+    from stable_baselines3.common.callbacks import BaseCallback
+except ImportError as error:
+    raise ImportError(
+        'this needs Stable-Baselines3; install it with pip install "align-rudder[sb3]"'
+    ) from error
+
+__all__ = [
+    "LiveCallback",
+    "RedistributedDictReplayBuffer",
+    "RedistributedReplayBuffer",
+    "fill_replay_buffer",
+]
+
+
+class LiveCallback(BaseCallback):
+    """Logs redistributed reward, κ and the sub-goals reached while a learner trains.
+
+    The numbers of `align_rudder.gym.live.Tracker` go to the learner's own logger: to the table
+    that it prints, and to TensorBoard with `PPO(…, tensorboard_log="runs")`. The environment
+    must be wrapped with `align_rudder.RedistributeReward`:
+    `PPO("MlpPolicy", venv, tensorboard_log="runs").learn(100_000, callback=LiveCallback(model))`.
+
+    Args:
+        model: The model that the environment redistributes with, or its path.
+        window: Over how many of the last episodes to average.
+
+    Attributes:
+        tracker: The tracker; `tracker.numbers()` are the numbers.
+    """
+
+    def __init__(
+        self, model: RewardModel | str | os.PathLike[str] | None = None, window: int = 100
+    ) -> None:
+        super().__init__()
+        self.tracker = Tracker(model, window)
+
+    def _on_training_start(self) -> None:
+        if self.model.num_timesteps == 0:  # otherwise the running episodes go on
+            self.tracker.restart()
+
+    def _on_step(self) -> bool:
+        before = self.tracker.episodes
+        self.tracker.add(self.locals["infos"])
+        if self.tracker.episodes > before:  # off-policy learners write their log just after this
+            for name, value in self.tracker.numbers().items():
+                self.logger.record(name, value)
+        return True
+
+
+class _Redistributing:
+    """Replaces the rewards of transitions on their way into a buffer."""
+
+    n_envs: int
+
+    def _attach(self, model: RewardModel | str | os.PathLike[str]) -> None:
+        self.model = resolve_model(model)
+        self._stream = self.model.vector_stream(self.n_envs)
+        self.restart()
+
+    def restart(self) -> None:
+        """Take the next transition of every environment as the first of an episode.
+
+        Call it when environments were reset in the middle of an episode, as each `learn` does. A
+        transition that does not begin where the last one ended is noticed by itself; only a reset
+        to the very same observation is not.
+        """
+        self._fresh = np.ones(self.n_envs, bool)
+        self._reached: Any = None
+
+    def _redistributed(
+        self,
+        obs: Any,
+        next_obs: Any,
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
+        infos: list[dict[str, Any]],
+    ) -> np.ndarray:
+        if self._reached is not None:
+            self._fresh = self._fresh | ~_same(obs, self._reached, self.n_envs)
+        if self._fresh.any():
+            self._stream.reset(obs, self._fresh)
+        ended = np.asarray(done, bool)
+        share = self._stream.step(obs, action, np.asarray(reward, np.float64), next_obs, infos)
+        share = share + np.where(ended, self._stream.corrections, 0.0)
+        self._fresh, self._reached = ended, copied(next_obs)
+        return share
+
+
+def _same(a: Any, b: Any, n: int) -> np.ndarray:
+    """Return for each environment whether two batches of observations are equal."""
+    if isinstance(a, dict):
+        return np.all([_same(a[key], b[key], n) for key in a], axis=0)
+    return (np.asarray(a).reshape(n, -1) == np.asarray(b).reshape(n, -1)).all(axis=1)
+
+
+class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
+    """A replay buffer whose rewards are the redistributed ones, the correction on the last step.
+
+    For off-policy learners on the unwrapped environment, whose logs then show the true rewards:
+    `DQN("MlpPolicy", env, replay_buffer_class=RedistributedReplayBuffer,
+    replay_buffer_kwargs={"model": model})`.
+
+    Args:
+        *args: As for `ReplayBuffer`.
+        model: A fitted model or the path of a saved one.
+        **kwargs: As for `ReplayBuffer`.
+    """
+
+    def __init__(
+        self, *args: Any, model: RewardModel | str | os.PathLike[str], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._attach(model)
+
+    def add(
+        self,
+        obs: np.ndarray,
+        next_obs: np.ndarray,
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
+        infos: list[dict[str, Any]],
+    ) -> None:
+        """Add a transition of each environment with its redistributed reward."""
+        reward = self._redistributed(obs, next_obs, action, reward, done, infos)
+        super().add(obs, next_obs, action, reward, done, infos)
+
+
+class RedistributedDictReplayBuffer(_Redistributing, DictReplayBuffer):
+    """The same for dict observations."""
+
+    def __init__(
+        self, *args: Any, model: RewardModel | str | os.PathLike[str], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._attach(model)
+
+    def add(
+        self,
+        obs: dict[str, np.ndarray],
+        next_obs: dict[str, np.ndarray],
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
+        infos: list[dict[str, Any]],
+    ) -> None:
+        """Add a transition of each environment with its redistributed reward."""
+        reward = self._redistributed(obs, next_obs, action, reward, done, infos)
+        super().add(obs, next_obs, action, reward, done, infos)
+
+
+def fill_replay_buffer(
+    buffer: ReplayBuffer,
+    episodes: Sequence[Episode],
+    model: RewardModel | str | os.PathLike[str] | None = None,
+) -> int:
+    """Put demonstrations into a replay buffer with their redistributed rewards.
+
+    Args:
+        buffer: Any replay buffer of Stable-Baselines3.
+        episodes: The demonstrations.
+        model: The model; None for that of a redistributed buffer.
+
+    Returns:
+        How many transitions were added. A buffer for n environments takes n transitions at once;
+        the last batch is completed with transitions from the beginning.
+    """
+    if model is None:
+        if not isinstance(buffer, _Redistributing):
+            raise ValueError("the buffer has no model of its own; give model=…")
+        fitted = buffer.model
+    else:
+        fitted = resolve_model(model)
+    steps = [(episode, t) for episode in episodes for t in range(len(episode))]
+    rewards = [r for episode in episodes for r in fitted.redistribute(episode).with_correction()]
+    n = buffer.n_envs
+    if len(steps) > buffer.buffer_size * n:
+        raise ValueError(
+            f"{len(steps)} transitions do not fit into a buffer of {buffer.buffer_size * n}; "
+            "make it larger or give fewer episodes"
+        )
+    add = DictReplayBuffer.add if isinstance(buffer, DictReplayBuffer) else ReplayBuffer.add
+    for start in range(0, len(steps), n):
+        chosen = [i % len(steps) for i in range(start, start + n)]
+        parts = [steps[i] for i in chosen]
+        ends = [t == len(e) - 1 for e, t in parts]
+        add(
+            buffer,  # pyright: ignore[reportArgumentType]
+            _batch([tree_index(e.observations, t) for e, t in parts]),
+            _batch([tree_index(e.observations, t + 1) for e, t in parts]),
+            np.stack([np.asarray(tree_index(e.actions, t)) for e, t in parts]),
+            np.array([rewards[i] for i in chosen]),
+            np.array(ends),
+            [
+                {"TimeLimit.truncated": end and e.truncated and not e.terminated}
+                for (e, _), end in zip(parts, ends, strict=True)
+            ],
+        )
+    return -(-len(steps) // n) * n
+
+
+def _batch(observations: list[Any]) -> Any:
+    if isinstance(observations[0], dict):
+        return {k: np.stack([o[k] for o in observations]) for k in observations[0]}
+    return np.stack([np.asarray(o) for o in observations])

@@ -1,1 +1,0 @@
-"""Bridges to other libraries; each needs the extra of its name."""

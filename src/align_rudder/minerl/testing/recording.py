@@ -1,0 +1,154 @@
+"""A dataset recorded in the small world of `scripted.py`: one who knows the tool chain is filmed.
+
+It has the format of MineRL's, so that everything from events to the main agent can be tried without
+the real dataset and without Minecraft.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from align_rudder.files import write_whole
+from align_rudder.minerl.environment import MineRLEnv
+from align_rudder.minerl.spaces import BUTTONS, ENUMS, HELD, ITEMS, array_names, format_of
+from align_rudder.minerl.testing.colours import film
+from align_rudder.minerl.testing.scripted import scripted_action
+from align_rudder.minerl.testing.synthetic import claim_folder, write_trajectory
+from align_rudder.runs.lock import only_here
+
+__all__ = ["play", "record_dataset"]
+
+_TASK = "MineRLObtainDiamond-v0"
+_DETOURS = ("dirt", "log", *["look"] * 8)
+_PATIENCE = 100  # steps after which a detour is given up
+
+
+def record_dataset(
+    root: str | os.PathLike[str],
+    n: int,
+    version: int = 3,
+    seed: int = 0,
+    *,
+    noise: float = 0.05,
+    world: Mapping[str, Any] | None = None,
+    progress: bool = False,
+) -> list[Path]:
+    """Write a dataset of ObtainDiamond in which every trajectory finds the diamond.
+
+    A trajectory is written whole or not at all. The same call goes on where one was stopped.
+
+    Args:
+        root: The folder of the dataset; it is made.
+        n: Number of trajectories.
+        version: Version of the format, 3 or 4.
+        seed: The world of trajectory i is that of seed + i.
+        noise: How often, at a step, something is begun that leads nowhere: a look around or, less
+            often, dirt or a log that nobody needs.
+        world: Options of `ScriptedEnv`, such as `{"hits": 4}`.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        The folders of the trajectories.
+    """
+    if n < 1 or seed < 0:
+        raise ValueError(f"n={n}, seed={seed}; n must be at least 1, seed at least 0")
+    if not 0 <= noise <= 0.5:
+        raise ValueError(f"noise={noise}; 0 to 0.5 is needed, or the diamond is never reached")
+    options = {**(world or {}), "version": version}
+    settings = {"seed": seed, "noise": noise, "world": options}
+    folders: list[Path] = []
+    with MineRLEnv(module="scripted", module_options=options) as env, only_here(root):
+        folder = _claim(Path(root), version, settings)
+        for i in tqdm(range(n), "recording", disable=not progress):
+            start = f"v{version}_scripted_player-{i}_0-"
+            there = sorted(folder.glob(f"{start}*"))
+            if not there:
+                rng = np.random.default_rng([seed, i])
+                arrays, pictures = play(env, seed + i, rng, noise, version)
+                name = f"{start}{len(pictures) - 1}"
+                with tempfile.TemporaryDirectory(dir=root, prefix=".recording-") as temporary:
+                    write_trajectory(Path(temporary) / name, arrays, version, len(pictures))
+                    film(Path(temporary) / name / "recording.mp4", pictures)
+                    there = [(Path(temporary) / name).rename(folder / name)]
+            folders += there
+    return folders
+
+
+def _claim(root: Path, version: int, settings: dict[str, Any]) -> Path:
+    """Return the folder of the trajectories, new or with those of the same settings."""
+    noted, folder = root / "recording.json", root / _TASK
+    if noted.is_file() and folder.is_dir():
+        if json.loads(noted.read_text()) != settings:
+            raise ValueError(
+                f"{root} holds recordings of other settings, {noted.read_text().strip()}; use "
+                "these to go on, or give another folder"
+            )
+        return folder
+    claim_folder(root, _TASK, version).mkdir()
+    write_whole(noted, lambda file: file.write((json.dumps(settings) + "\n").encode()))
+    return folder
+
+
+def play(
+    env: MineRLEnv, seed: int, rng: np.random.Generator, noise: float, version: int
+) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
+    """Play to the diamond; return the arrays of `rendered.npz` and the pictures (T+1).
+
+    Args:
+        env: The environment.
+        seed: Seed of the world.
+        rng: Source of what leads nowhere.
+        noise: How often that is done.
+        version: Version of the format.
+    """
+    seen, actions, rewards = [env.reset(seed=seed)[0]], [], []
+    goal, patience, over = "diamond", 0, False
+    while not over:
+        if goal == "diamond" and rng.random() < noise:
+            goal, patience = str(rng.choice(_DETOURS)), _PATIENCE
+        action = scripted_action(seen[-1], "diamond" if goal == "look" else goal)
+        if goal == "look":
+            turn = np.array([0, rng.choice([-30, -15, 15, 30])], np.float32)
+            nothing = {head: values.index("none") for head, values in ENUMS.items()}
+            action = dict.fromkeys(BUTTONS, 0) | nothing | {"camera": turn}
+            goal = "diamond"
+        obs, _, terminated, truncated, info = env.step(action)
+        over = terminated or truncated
+        if goal != "diamond":
+            at, patience = ITEMS.index(goal), patience - 1
+            if obs["inventory"][at] > seen[-1]["inventory"][at] or not patience:
+                goal = "diamond"
+        seen.append(obs)
+        actions.append(action)
+        rewards.append(info["game_reward"])
+    return _stored(seen, actions, rewards, version), [obs["pov"] for obs in seen]
+
+
+def _stored(
+    seen: list[dict[str, Any]], actions: list[dict[str, Any]], rewards: list[float], version: int
+) -> dict[str, np.ndarray]:
+    """Return an episode as the arrays of `rendered.npz`."""
+    form = format_of(version)
+    held = [HELD[int(obs["equipped"])] for obs in seen]
+    arrays = {
+        "reward": np.array(rewards, np.float32),
+        form.mainhand + "damage": np.array([obs["damage"] for obs in seen], np.int32),
+        form.mainhand + "maxDamage": np.array([obs["max_damage"] for obs in seen], np.int32),
+        form.mainhand + "type": np.array([form.empty_hand if h == "air" else h for h in held]),
+        "action$camera": np.array([action["camera"] for action in actions], np.float32),
+    }
+    counts = np.array([obs["inventory"] for obs in seen]).astype(form.count_type)
+    arrays |= {f"observation$inventory${item}": counts[:, i] for i, item in enumerate(ITEMS)}
+    for button in BUTTONS:
+        arrays[f"action${button}"] = np.array([action[button] for action in actions], np.int64)
+    for head, values in ENUMS.items():
+        arrays[f"action${head}"] = np.array([values[action[head]] for action in actions])
+    return {name: arrays[name] for name in array_names(_TASK, version)}

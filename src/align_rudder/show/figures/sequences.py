@@ -1,0 +1,60 @@
+"""The aligned demonstrations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from align_rudder.alignment import Alignment
+from align_rudder.sequences import GAP
+from align_rudder.show.figures.colors import event_color, is_dark, new_axes
+from align_rudder.subtasks import SubGoal
+from align_rudder.text import letters_for
+
+__all__ = ["alignment"]
+
+
+def alignment(
+    aligned: Alignment,
+    *,
+    columns: np.ndarray | None = None,
+    subgoals: Sequence[SubGoal] = (),
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw an alignment, a row for each sequence, a colour and letter for each event.
+
+    Args:
+        aligned: The alignment.
+        columns: Alignment columns that the profile keeps, to place the sub-goals.
+        subgoals: Sub-goals to mark under their columns.
+        ax: Where to draw; None for a new figure (`ax.figure`).
+    """
+    matrix = aligned.matrix
+    n, length = matrix.shape
+    ax = new_axes(ax, (max(4.0, 0.2 * length + 1), 0.24 * n + 1))
+    image = np.ones((n, length, 3))
+    for event in range(len(aligned.symbols)):
+        image[matrix == event] = event_color(event)
+    ax.imshow(image, aspect="auto", interpolation="nearest")
+    letters = letters_for(aligned.symbols)
+    if length <= 120:
+        for i, j in zip(*np.nonzero(matrix != GAP), strict=True):
+            ax.text(
+                j,
+                i,
+                letters[matrix[i, j]],
+                ha="center",
+                va="center",
+                fontsize=7,
+                color="white" if is_dark(event_color(int(matrix[i, j]))) else "black",
+            )
+    for goal in subgoals:
+        at = int(columns[goal.column]) if columns is not None else goal.column
+        ax.plot(at, n - 0.15, marker="^", color="black", markersize=5, clip_on=False)
+    ax.set(xlabel="column (▲ sub-goal)" if subgoals else "column", ylabel="demonstration")
+    ax.set_yticks(range(n) if n <= 20 else range(0, n, max(n // 10, 1)))
+    for side in ax.spines.values():
+        side.set_visible(False)
+    return ax

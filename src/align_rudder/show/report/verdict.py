@@ -1,0 +1,153 @@
+"""The verdict: do the demonstrations share a strategy, how much is redistributed, what to mend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from align_rudder.alignment import pairwise_scores
+from align_rudder.events.base import MAX_SENSIBLE_EVENTS
+from align_rudder.show.report.numbers import rounded
+from align_rudder.strategies import agreement
+
+if TYPE_CHECKING:
+    from align_rudder.model import AlignRudder
+
+__all__ = ["verdict_data"]
+
+_LOOKED_AT = 12  # demonstrations of a strategy whose agreement is measured
+_LARGE_CORRECTION = 0.25
+
+
+def verdict_data(model: AlignRudder, shown: list[dict[str, Any]], left_out: int) -> dict[str, Any]:
+    """Return headline, numbers and warnings.
+
+    Args:
+        model: A fitted model.
+        shown: The data of the episodes that are shown.
+        left_out: How many episodes are not.
+    """
+    found = [model._redistribute(e, g) for e, g in zip(model.encoded_, model.returns_, strict=True)]
+    returns = np.array(model.returns_)
+    given = np.array([rr.rewards.sum() for rr in found])
+    corrections = np.array([abs(rr.correction) for rr in found])
+    whole = float(np.abs(returns).mean()) or 1.0
+    share = float(given.sum() / returns.sum()) if returns.sum() else 0.0
+    conservation = [s.profile.conservation for s in model.strategies_]
+    numbers = {
+        "demonstrations": len(found),
+        "events": model.events_.n_events,
+        "mean_length": rounded(np.mean([len(e.sequence) for e in model.encoded_]), 4),
+        "mean_return": rounded(returns.mean()),
+        "strategies": len(model.strategies_),
+        "columns": [len(s.profile) for s in model.strategies_],
+        "subgoals": [len(s.subgoals) for s in model.strategies_],
+        "conservation": [rounded(c.mean(), 4) if len(c) else 0 for c in conservation],
+        "agreement": [rounded(_agreement(model, s.members), 4) for s in model.strategies_],
+        "redistributed": rounded(share, 4),
+        "correction": rounded(corrections.mean() / whole, 4),
+    }
+    return {
+        "state": "bad" if not share else ("fair" if _troubles(model) else "good"),
+        "headline": _headline(model, share),
+        "numbers": numbers,
+        "warnings": _warnings(model, numbers, shown, left_out),
+    }
+
+
+def _agreement(model: AlignRudder, members: np.ndarray) -> float:
+    """Return how far demonstrations of a strategy agree beyond chance: 0 random, 1 identical."""
+    if len(members) < 2:
+        return 1.0
+    spread = np.linspace(0, len(members) - 1, min(len(members), _LOOKED_AT)).astype(int)
+    sequences = [model.encoded_[i].sequence for i in members[spread]]
+    scores = pairwise_scores(sequences, model.scores_, model.gap)
+    pairs = np.column_stack(np.triu_indices(len(sequences), 1))
+    return agreement(sequences, pairs, scores, model.scores_, model.gap)[0]
+
+
+def _troubles(model: AlignRudder) -> bool:
+    return bool(len(model.outliers_)) or model.events_.n_events > MAX_SENSIBLE_EVENTS
+
+
+def _headline(model: AlignRudder, share: float) -> str:
+    n = len(model.encoded_)
+    if not model.strategies_:
+        return "The demonstrations share no strategy: the reward stays at the end of the episode"
+    if not share:
+        return "The demonstrations line up, but nothing of their return can be redistributed"
+    if len(model.strategies_) > 1:
+        sizes = [len(s.members) for s in model.strategies_]
+        listed = " and ".join([", ".join(map(str, sizes[:-1])), str(sizes[-1])])
+        return f"The demonstrations follow {len(sizes)} strategies, of {listed} demonstrations"
+    strategy = model.strategies_[0]
+    everyone = "Both" if n == 2 else f"All {n}"
+    who = everyone if len(strategy.members) == n else f"{len(strategy.members)} of {n}"
+    columns = len(strategy.profile)
+    return f"{who} demonstrations share one strategy of {columns} event{'s' * (columns != 1)}"
+
+
+def _warnings(
+    model: AlignRudder, numbers: dict[str, Any], shown: list[dict[str, Any]], left_out: int
+) -> list[dict[str, str]]:
+    """Return what is wrong, each with what to do about it."""
+    n, n_events = len(model.encoded_), model.events_.n_events
+    out: list[tuple[str, str]] = []
+    if not any(len(e.sequence) for e in model.encoded_):
+        out.append(("No demonstration holds an event.", "Choose other events, or a function."))
+    elif not model.strategies_:
+        out.append(
+            (
+                "No common strategy: the demonstrations agree no more than by chance.",
+                "Try other events (fewer with max_events, other keys, a function), or give "
+                "demonstrations that solve the task in the same way.",
+            )
+        )
+    if n_events > MAX_SENSIBLE_EVENTS:
+        out.append(
+            (
+                f"Too many events: {n_events} kinds. With more than about {MAX_SENSIBLE_EVENTS}, "
+                "good alignments can no longer be told from random ones.",
+                "Merge events, for example with max_events.",
+            )
+        )
+    if len(model.outliers_) and model.strategies_:
+        listed = ", ".join(map(str, model.outliers_.tolist()))
+        out.append(
+            (
+                f"{len(model.outliers_)} of {n} demonstrations agree with no other one: {listed}.",
+                "Look at them: they may have failed, or be the only ones of their kind. More "
+                "demonstrations like them would form a strategy.",
+            )
+        )
+    if any(len(s.members) == 2 for s in model.strategies_):
+        out.append(
+            (
+                "A strategy has only two demonstrations; what two have in common may be chance.",
+                "Three or more show what matters.",
+            )
+        )
+    if model.strategies_ and not all(numbers["subgoals"]):
+        out.append(("A strategy has no sub-goal.", "Lower subgoal_threshold."))
+    if model.scale_ and numbers["correction"] > _LARGE_CORRECTION:
+        out.append(
+            (
+                f"The correction at the end is {numbers['correction']:.0%} of a demonstration's "
+                "return on average: the events do not explain how the returns differ.",
+                "Use demonstrations of similar return (top_n), set baseline, or choose events "
+                "that show why some earn more.",
+            )
+        )
+    strange = [e["name"] for e in shown if not any(x < n_events for x in e["e"])]
+    if strange:
+        out.append(
+            (
+                f"{', '.join(strange)}: no event that the model knows.",
+                "Are they of the same task?",
+            )
+        )
+    if left_out:
+        more = f"{left_out} more episodes were given and are not shown."
+        out.append((more, "Raise max_episodes (--max-episodes)."))
+    return [{"what": what, "do": do} for what, do in out]

@@ -1,0 +1,1 @@
+"""ObtainDiamond: our system, what it is compared with, tables, figures and videos."""

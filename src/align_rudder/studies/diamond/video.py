@@ -1,0 +1,261 @@
+"""A run that finds the diamond, as an animated picture with its sub-goals beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import matplotlib
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from align_rudder.events.names import short_goal_names
+from align_rudder.files import check_writable, write_whole
+from align_rudder.hierarchy.agents import Policy
+from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
+from align_rudder.hierarchy.alignment import reached_goals
+from align_rudder.hierarchy.evaluation import new_worlds
+
+__all__ = ["Run", "record", "save_video"]
+
+_PANEL = 168  # width in pixels
+_BACK, _TEXT, _FAINT = (24, 24, 24), (235, 235, 235), (125, 125, 125)
+_DONE, _NOW, _GOLD = (60, 210, 160), (230, 159, 0), (240, 228, 66)
+_FLASHES = 3
+_DARKEST = 0.5  # below, Craftax draws noise over the picture; what the agent is told has none
+
+
+class Run(NamedTuple):
+    """A run that solved the task.
+
+    Attributes:
+        states: States of the task, stacked (T + 1, …), as NumPy arrays.
+        actions: What the agent chose (T,); a main agent's choices are sub-agents, then actions.
+        subtasks: The first sub-goal not yet reached (T + 1,).
+        reached: Which sub-goals are reached (T + 1, K).
+    """
+
+    states: Any
+    actions: np.ndarray
+    subtasks: np.ndarray
+    reached: np.ndarray
+
+
+@eqx.filter_jit
+def _step(
+    task: AlignedTask, agent: Policy, s: AlignedState, key: jax.Array, temperature: float
+) -> Any:
+    """Return the states after a step of each world, choices, and which are over and solved."""
+    k_act, k_step = jax.random.split(key)
+    seen = jax.vmap(task.task.observe)(s.state)
+    logits, _ = jax.vmap(agent, (None, 0, 0, 0))(task, seen, s.subtask, s.position.cell)
+    action = jax.random.categorical(k_act, logits / temperature)
+    keys = jax.random.split(k_step, s.subtask.shape[0])
+    new, out = jax.vmap(task.step)(keys, s, action)
+    # A weak type would compile the step twice.
+    new = jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), new)
+    return new, action, out.over, out.solved
+
+
+def record(
+    task: AlignedTask,
+    agent: Policy,
+    key: jax.Array,
+    n_worlds: int = 16,
+    max_steps: int = 1000,
+    temperature: float = 1.0,
+) -> Run | None:
+    """Play new worlds side by side until one is solved; None if none is.
+
+    As all take their steps together, the first to be solved is the shortest run. States of the
+    worlds still going on are kept: with Craftax, 25 kB for each step of each world.
+
+    Args:
+        task: The task; with its sub-agents if `agent` is a main agent.
+        agent: Who plays; its choices are drawn.
+        key: Random key.
+        n_worlds: Number of worlds.
+        max_steps: Steps after which all are given up.
+        temperature: What the logits are divided by.
+    """
+    if n_worlds < 1 or max_steps < 1:
+        raise ValueError(
+            f"n_worlds={n_worlds}, max_steps={max_steps}: at least 1 is needed of each"
+        )
+
+    k_worlds, k_play = jax.random.split(key)
+    s = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), new_worlds(task, k_worlds, n_worlds))
+    rows, kept, chosen = np.arange(n_worlds), [], []
+    for t in range(max_steps + 1):
+        here = (s.state, s.subtask, s.counts)
+        kept.append((rows, jax.tree.map(lambda x, rows=rows: np.asarray(x)[rows], here)))
+        if t == max_steps:
+            break
+        now = jax.random.fold_in(k_play, t)
+        s, action, over, solved = _step(task, agent, s, now, temperature)
+        chosen.append(np.asarray(action))
+        found = rows[np.asarray(solved)[rows]]
+        if len(found):
+            rows = found[:1]
+            here = (s.state, s.subtask, s.counts)
+            kept.append((rows, jax.tree.map(lambda x, rows=rows: np.asarray(x)[rows], here)))
+            return _run_of(task, int(rows[0]), kept, chosen)
+        rows = rows[~np.asarray(over)[rows]]
+        if not len(rows):
+            break
+    return None
+
+
+def _run_of(task: AlignedTask, world: int, kept: Sequence[Any], chosen: Sequence[Any]) -> Run:
+    mine = []
+    for rows, trees in kept:
+        i = np.searchsorted(rows, world)
+        mine.append(jax.tree.map(lambda x, i=i: x[i], trees))
+    states, subtasks, counts = jax.tree.map(lambda *x: np.stack(x), *mine)
+    reached = np.asarray(reached_goals(task.tables, jnp.asarray(counts)))
+    return Run(states, np.array([action[world] for action in chosen]), subtasks, reached)
+
+
+# Pictures
+
+
+@cache
+def _renderer() -> Callable[..., Any]:
+    """Return Craftax's own picture of a state, 16 pixels for each block."""
+    from craftax.craftax_classic.constants import BLOCK_PIXEL_SIZE_IMG
+    from craftax.craftax_classic.renderer import make_craftax_pixel_renderer
+
+    with contextlib.redirect_stdout(sys.stderr):  # Craftax reports on its textures
+        draw = make_craftax_pixel_renderer(BLOCK_PIXEL_SIZE_IMG)
+
+    def picture(world: Any) -> jax.Array:
+        light = jnp.maximum(world.light_level, _DARKEST)
+        world = world.replace(light_level=light, state_rng=jax.random.key(0))
+        return jnp.clip(draw(world), 0, 255).astype(jnp.uint8)
+
+    return jax.jit(picture)
+
+
+@cache
+def _font(size: int, bold: bool = False) -> Any:
+    name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
+    return ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name), size)
+
+
+def _panel(height: int, names: Sequence[str], run: Run, t: int) -> Image.Image:
+    """Return the list of sub-goals at time t: reached ones ticked, the current one in a bar."""
+    panel = Image.new("RGB", (_PANEL, height), _BACK)
+    draw = ImageDraw.Draw(panel)
+    draw.text((12, 8), f"step {t}", font=_font(15, bold=True), fill=_TEXT)
+    top, line = 34, min(22.0, (height - 40) / len(names))
+    size = max(min(int(line * 0.66), 13), 6)
+    font, tick = _font(size), _font(size + 2, bold=True)
+    for k, name in enumerate(names):
+        middle = top + (k + 0.5) * line
+        done, now = bool(run.reached[t, k]), k == run.subtasks[t]
+        if now:
+            box = (6, middle - line / 2 + 0.5, _PANEL - 7, middle + line / 2 - 1)
+            draw.rounded_rectangle(box, radius=4, fill=_NOW)
+        if done:
+            draw.text((20, middle), "✓", font=tick, fill=_DONE, anchor="mm")
+        color = (0, 0, 0) if now else _TEXT if done else _FAINT
+        draw.text((34, middle), name, font=font, fill=color, anchor="lm")
+    return panel
+
+
+def _frame(picture: Image.Image, panel: Image.Image) -> Image.Image:
+    frame = Image.new("RGB", (picture.width + panel.width, picture.height))
+    frame.paste(picture, (0, 0))
+    frame.paste(panel, (picture.width, 0))
+    return frame
+
+
+def _shine(frame: Image.Image, width: int, light: float) -> Image.Image:
+    """Return a frame in a golden border, its picture brightened."""
+    frame = frame.copy()
+    box = (0, 0, width, frame.height)
+    gold = Image.new("RGB", (width, frame.height), _GOLD)
+    frame.paste(Image.blend(frame.crop(box), gold, light), box)
+    draw = ImageDraw.Draw(frame)
+    draw.rectangle((0, 0, frame.width - 1, frame.height - 1), outline=_GOLD, width=5)
+    return frame
+
+
+def _frames(run: Run, names: Sequence[str], scale: int) -> list[Image.Image]:
+    """Return a frame for each state, then the flashes and the last one in gold."""
+    picture_of, frames = _renderer(), []
+    for t in range(len(run.subtasks)):
+        pixels = np.asarray(picture_of(jax.tree.map(lambda x, t=t: x[t], run.states.world)))
+        picture = Image.fromarray(pixels)
+        size = (picture.width * scale, picture.height * scale)
+        picture = picture.resize(size, Image.Resampling.NEAREST)
+        frames.append(_frame(picture, _panel(size[1], names, run, t)))
+    width = frames[-1].width - _PANEL
+    last = frames[-1]
+    for _ in range(_FLASHES - 1):
+        frames += [_shine(last, width, 0.55), last]
+    return [*frames, _shine(last, width, 0.55), _shine(last, width, 0.0)]
+
+
+def save_video(
+    path: str | os.PathLike[str],
+    run: Run,
+    goals: Sequence[object],
+    scale: int = 3,
+    step_ms: int = 100,
+    hold_ms: int = 3000,
+) -> None:
+    """Write a run as an animated GIF: the player's view, and the sub-goals beside it.
+
+    A frame for each state; at the diamond the picture flashes and stands still for a while.
+
+    Args:
+        path: The file; it is written whole or not at all.
+        run: The run.
+        goals: Symbols of the sub-goals.
+        scale: Pixels of the screen for each of Craftax's; a block has 16 of these.
+        step_ms: Milliseconds of each step.
+        hold_ms: Milliseconds of the last picture.
+    """
+    if check_writable(path).suffix.lower() != ".gif":
+        raise ValueError(f"cannot write {path}: an animated GIF is written; end its name in .gif")
+    if len(goals) != run.reached.shape[1]:
+        raise ValueError(f"the run has {run.reached.shape[1]} sub-goals; {len(goals)} were given")
+    frames = _frames(run, short_goal_names([str(goal) for goal in goals]), scale)
+    flashes = 2 * _FLASHES - 1
+    durations = [step_ms] * (len(frames) - flashes - 1) + [150] * flashes + [hold_ms]
+    palette = _palette(frames)
+    small = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+    write_whole(
+        path,
+        lambda file: small[0].save(
+            file,
+            format="GIF",
+            save_all=True,
+            append_images=small[1:],
+            duration=durations,
+            loop=0,
+        ),
+    )
+
+
+def _palette(frames: Sequence[Image.Image], n_colors: int = 128) -> Image.Image:
+    """Return one palette for all frames.
+
+    Rare colours, such as that of a heart, count more than their share of the pixels.
+    """
+    chosen = [*frames[::10], *frames[-3:]]
+    pixels = np.concatenate([np.asarray(frame)[::2, ::2].reshape(-1, 3) for frame in chosen])
+    packed = pixels.astype(np.int32) @ np.array([1 << 16, 1 << 8, 1], np.int32)
+    colors, counts = np.unique(packed, return_counts=True)
+    weighted = np.repeat(colors, np.ceil(np.sqrt(counts)).astype(int))
+    image = np.stack([weighted >> 16, weighted >> 8 & 255, weighted & 255], axis=1).astype(np.uint8)
+    return Image.fromarray(image[None]).quantize(n_colors, method=Image.Quantize.MEDIANCUT)

@@ -1,0 +1,187 @@
+"""Figures of the learning experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from align_rudder.baselines.protocol import Protocol
+from align_rudder.studies.rooms.methods import all_methods
+from align_rudder.studies.rooms.statistics import Summary
+from align_rudder.studies.rooms.store import TrialRecord
+from align_rudder.studies.rooms.trials import curve_points
+
+__all__ = ["demonstration_figure", "learning_curves", "scaling_figure"]
+
+# Okabe and Ito's colours; a marker of its own for each, for print without colour.
+_STYLES = {
+    "align-rudder": ("#D55E00", "o"),
+    "bc-q": ("#0072B2", "s"),
+    "control": ("#009E73", "D"),
+    "dqfd": ("#E69F00", "^"),
+    "rudder": ("#56B4E9", "P"),
+    "sqil": ("#CC79A7", "v"),
+    "sqil-absorbing": ("#8F4E73", "<"),
+    "gail": ("#999999", "X"),
+    "gail-absorbing": ("#333333", "*"),
+}
+
+
+def _style(method: str, index: int = 0) -> tuple[str, str]:
+    known = list(_STYLES.values())
+    return _STYLES.get(method, known[1 + index % (len(known) - 1)])
+
+
+def _thousands(axis: Axes, which: str = "y") -> None:
+    target = axis.yaxis if which == "y" else axis.xaxis
+    target.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+
+def _lines(ax: Axes, found: Sequence[Summary], over: str, cap: int) -> None:
+    methods: dict[str, list[Summary]] = {}
+    for summary in found:
+        methods.setdefault(summary.setting.method, []).append(summary)
+    for index, (name, cells) in enumerate(methods.items()):
+        cells = sorted(cells, key=lambda s: getattr(s.setting, over))
+        color, marker = _style(name, index)
+        x = [getattr(s.setting, over) for s in cells]
+        ours = name == "align-rudder"
+        ax.plot(
+            x,
+            [s.mean for s in cells],
+            color=color,
+            marker=marker,
+            markersize=5,
+            lw=2.2 if ours else 1.3,
+            label=all_methods()[name].label,
+            zorder=3 if ours else 2,
+        )
+        ax.fill_between(x, [s.low for s in cells], [s.high for s in cells], color=color, alpha=0.18)
+    ax.set(xscale="log", yscale="log")
+    places = sorted({getattr(s.setting, over) for s in found})
+    ax.set_xticks(places, [str(p) for p in places])
+    ax.xaxis.set_minor_locator(NullLocator())
+    _thousands(ax)
+    if any(s.capped for s in found):
+        ax.axhline(cap, color="black", lw=0.7, ls=":")
+        ax.annotate(
+            "cap",
+            (places[0], cap),
+            xytext=(0, 2),
+            textcoords="offset points",
+            fontsize=7,
+            ha="left",
+        )
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def demonstration_figure(panels: Sequence[tuple[str, Sequence[Summary]]], cap: int) -> Figure:
+    """Return mean episodes to 80 % over the demonstrations, with 95 % confidence bands.
+
+    Args:
+        panels: Title and summaries of each panel.
+        cap: The cap on episodes.
+    """
+    columns = min(len(panels), 3)
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(3.9 * columns + 0.4, 3.3 * rows + 0.6), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    for ax, (title, found) in zip(axes.flat, panels):
+        _lines(ax, found, "demos", cap)
+        ax.set_title(title, fontsize=10, loc="left")
+        ax.set_xlabel("demonstrations")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("episodes to 80 %")
+    for ax in axes.flat[len(panels) :]:
+        ax.set_visible(False)
+    _legend(figure, axes.flat[0])
+    return figure
+
+
+def _legend(figure: Figure, ax: Axes) -> None:
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=max(2, int(figure.get_figwidth() / 1.4)),
+        frameon=False,
+        fontsize=8,
+    )
+
+
+def scaling_figure(found: Sequence[Summary], cap: int) -> Figure:
+    """Return mean episodes to 80 % over the number of rooms, with a line of linear growth."""
+    figure = Figure(figsize=(5.2, 4.0), layout="constrained")
+    ax = figure.subplots()
+    _lines(ax, found, "rooms", cap)
+    ours = sorted((s for s in found if s.setting.method == "align-rudder"), key=_rooms)
+    if ours:
+        x = np.array([s.setting.rooms for s in ours], float)
+        line = ours[0].mean * x / x[0]
+        ax.plot(x, line, color="black", lw=0.8, ls="--", label="linear growth")
+    ax.set(xlabel="rooms", ylabel="episodes to 80 %")
+    ax.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _rooms(summary: Summary) -> int:
+    return summary.setting.rooms
+
+
+def learning_curves(
+    records: Sequence[TrialRecord],
+    demos: Sequence[int],
+    protocol: Protocol,
+    titles: str = "{} demonstrations",
+) -> Figure:
+    """Return mean return while learning, a panel for each number of demonstrations.
+
+    A trial that reached its target keeps its last value; bands are the standard error.
+    """
+    figure = Figure(figsize=(3.6 * len(demos) + 0.4, 3.6), layout="constrained")
+    axes = figure.subplots(1, len(demos), squeeze=False, sharey=True)[0]
+    every = protocol.evaluate_every
+    grid = np.unique(np.geomspace(1, protocol.max_episodes // every, 120).astype(int)) * every
+    present = {r.setting.method for r in records}
+    methods = [name for name in all_methods() if name in present]
+    for ax, n in zip(axes, demos):
+        for index, name in enumerate(methods):
+            curves = [
+                _on_grid(r, grid, every)
+                for r in records
+                if r.setting.demos == n and r.setting.method == name and r.curve
+            ]
+            if not curves:
+                continue
+            values = np.array(curves)
+            mean = values.mean(axis=0)
+            error = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+            color, _ = _style(name, index)
+            ours = name == "align-rudder"
+            ax.plot(
+                grid,
+                mean,
+                color=color,
+                lw=2.2 if ours else 1.3,
+                label=all_methods()[name].label,
+                zorder=3 if ours else 2,
+            )
+            ax.fill_between(grid, mean - error, mean + error, color=color, alpha=0.18)
+        ax.set_title(titles.format(n), fontsize=10, loc="left")
+        ax.set(xscale="log", xlabel="episodes")
+        _thousands(ax, "x")
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("mean return")
+    _legend(figure, axes[0])
+    return figure
+
+
+def _on_grid(record: TrialRecord, grid: np.ndarray, every: int) -> np.ndarray:
+    evaluations = record.episodes // every
+    at = (np.array(curve_points(evaluations)) + 1) * every
+    return np.interp(grid, at, record.curve)

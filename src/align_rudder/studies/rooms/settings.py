@@ -1,0 +1,116 @@
+"""What is run: the settings of every study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+from functools import lru_cache
+from typing import Self
+
+from align_rudder.episodes import Episode
+from align_rudder.studies.rooms.methods import METHODS, VARIANTS, check_methods
+from align_rudder.tasks import RoomsEnv
+
+__all__ = ["DEMOS", "POOL", "STUDIES", "Setting", "demonstrations", "environment", "settings_of"]
+
+POOL = 100
+DEMOS = (2, 5, 10, 50, 100)
+STUDIES = ("four-rooms", "eight-rooms", "stochastic", "clusters", "variants", "scaling")
+TRIALS = {"stochastic": 50, "scaling": 50}
+_SLIPS = {4: (0.05, 0.10, 0.15, 0.25, 0.40), 8: (0.05, 0.10)}
+_CLUSTERS = (2, 5, 8, 10, 12, 15)
+_ROOMS = (2, 4, 8, 16, 32)
+
+
+@dataclass(frozen=True, order=True)
+class Setting:
+    """One cell of a table, in which trials differ by their seed alone.
+
+    Attributes:
+        rooms: Rooms of the environment.
+        slip: Probability of a random move.
+        max_events: Most events that Align-RUDDER may form.
+        demos: Number of demonstrations.
+        method: Name of the method.
+        variant: Index of a configuration of the method's grid; -1 for the chosen one.
+    """
+
+    rooms: int
+    slip: float
+    max_events: int
+    demos: int
+    method: str
+    variant: int = -1
+
+    @classmethod
+    def columns(cls) -> list[str]:
+        """Return the names of the fields."""
+        return [f.name for f in fields(cls)]
+
+    @classmethod
+    def parse(cls, row: dict[str, str]) -> Self:
+        """Return the setting of a row of text."""
+        kinds = {"slip": float, "method": str}
+        return cls(**{name: kinds.get(name, int)(row[name]) for name in cls.columns()})
+
+    def values(self) -> list[str]:
+        """Return the fields as text."""
+        return [str(value) for value in astuple(self)]
+
+
+@lru_cache(maxsize=8)
+def environment(rooms: int, slip: float) -> RoomsEnv:
+    """Return the environment of a setting."""
+    return RoomsEnv(rooms, slip)
+
+
+def demonstrations(setting: Setting, seed: int) -> list[Episode]:
+    """Return the demonstrations of a trial: the first of the trial's pool."""
+    return environment(setting.rooms, setting.slip).demonstrations(setting.demos, seed)
+
+
+def settings_of(
+    study: str, methods: Sequence[str] | None = None, demos: Sequence[int] | None = None
+) -> list[Setting]:
+    """Return the settings of a study.
+
+    Args:
+        study: One of `STUDIES`.
+        methods: Names of methods; None for those of the study.
+        demos: Numbers of demonstrations; None for those of the study.
+    """
+    if study not in STUDIES:
+        raise ValueError(f"study {study!r} is not known; use one of {', '.join(STUDIES)}")
+    of_study = {
+        "clusters": ("align-rudder",),
+        "scaling": ("align-rudder", "bc-q", "dqfd", "control"),
+        "stochastic": ("align-rudder", "bc-q", "control", "dqfd", "rudder", "sqil-absorbing"),
+        "variants": ("align-rudder", *VARIANTS),
+    }
+    methods = tuple(dict.fromkeys(methods)) if methods else of_study.get(study, tuple(METHODS))
+    check_methods(methods)
+    demos = tuple(dict.fromkeys(demos)) if demos else {"scaling": (10,)}.get(study, DEMOS)
+    for n in demos:
+        if not 2 <= n <= POOL:
+            raise ValueError(
+                f"{n} demonstrations were asked for; every trial has a pool of {POOL}, and an "
+                f"alignment needs 2, so give numbers from 2 to {POOL}"
+            )
+    if study == "scaling" and len(set(demos)) > 1:
+        raise ValueError(f"the scaling study is of one number of demonstrations, not {demos}")
+    if study == "clusters" and methods != ("align-rudder",):
+        raise ValueError("the study of clusters is of align-rudder alone; leave out --methods")
+    worlds = {
+        "four-rooms": [(4, 0.01, 15)],
+        "eight-rooms": [(8, 0.01, 15)],
+        "stochastic": [(rooms, slip, 15) for rooms in _SLIPS for slip in _SLIPS[rooms]],
+        "clusters": [(4, 0.01, most) for most in _CLUSTERS],
+        "variants": [(4, 0.01, 15), (8, 0.01, 15)],
+        "scaling": [(rooms, 0.01, max(15, 2 * rooms)) for rooms in _ROOMS],
+    }[study]
+    return [
+        Setting(rooms, slip, most, n, method)
+        for rooms, slip, most in worlds
+        for method in methods
+        for n in demos
+    ]

@@ -1,0 +1,1 @@
+"""ObtainDiamond on Craftax-Classic: the task, its expert and ten demonstrations."""

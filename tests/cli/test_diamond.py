@@ -1,0 +1,192 @@
+"""The commands on real Craftax: the expert's demonstrations, a short training, its evaluation."""
+
+import json
+import shutil
+from importlib.resources import files
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import align_rudder as ar
+from align_rudder.cli.main import main
+
+jax = pytest.importorskip("jax")
+pytest.importorskip("craftax")
+import jax.numpy as jnp  # noqa: E402
+
+from align_rudder.tasks.diamond import demos as demos_module  # noqa: E402
+from align_rudder.tasks.diamond.demos import load_demonstrations, save_demonstrations  # noqa: E402
+from align_rudder.tasks.diamond.task import DiamondTask  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+COMMITTED = files("align_rudder.tasks.diamond") / "demonstrations.npz"
+
+
+@pytest.fixture(scope="module")
+def task():
+    return DiamondTask()
+
+
+@pytest.fixture(scope="module")
+def committed(task):
+    return load_demonstrations(COMMITTED, task)
+
+
+# Demonstrations
+
+
+def test_the_expert_finds_diamonds_in_most_new_worlds(task):
+    runs = demos_module.play_expert(task, 16, seed=3, keep=300, progress=False)
+    assert np.mean([run.solved for run in runs]) >= 0.6
+    kept = [run for run in runs if run.states is not None]
+    assert kept
+    for run in kept:
+        assert len(run.actions) <= 300
+        last = jax.tree.map(lambda x: jnp.asarray(x[-1]), run.states)
+        assert bool(task.solved(last)) == run.solved
+        times = np.asarray(run.states.world.timestep)
+        np.testing.assert_array_equal(times, np.arange(len(run.actions) + 1))
+
+
+@pytest.mark.parametrize("t", [0, 20, 60])
+def test_the_expert_acts_on_what_was_seen_alone(task, committed, t):
+    """Another world beyond what was seen, with mobs out of view, changes nothing it is shown."""
+    state = jax.tree.map(lambda x: jnp.asarray(x[t]), committed[0].states)
+    hidden = np.asarray(state.seen) == 0
+    assert hidden.any()
+    other = np.random.default_rng(t).integers(1, 17, hidden.shape)
+    world = state.world.replace(map=jnp.where(hidden, other, state.world.map).astype(jnp.int32))
+    far = state.world.player_position + jnp.array([[8, 0], [0, 8], [8, 8]])
+    zombies = state.world.zombies
+    here = jnp.abs(zombies.position - state.world.player_position).max(axis=1) < 6
+    moved = jnp.where(here[:, None], zombies.position, far)
+    world = world.replace(zombies=zombies.replace(position=moved))
+    one, two = (demos_module._shown(task, s) for s in (state, state._replace(world=world)))
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, two[name], err_msg=name)
+
+
+def test_demonstrations_by_command(task, committed, tmp_path, monkeypatch, capsys):
+    """They become a file for training, episodes for everything else, and a model."""
+    failed = committed[0]._replace(solved=False)
+    runs = [failed, *committed[::-1]]
+    monkeypatch.setattr(demos_module, "play_expert", lambda *args: runs)
+    monkeypatch.chdir(tmp_path)
+    options = ["--episodes", "episodes.npz", "--model", "model.npz", "--json", "found.json"]
+    assert main(["diamond", "demos", "--n", "4", *options]) == 0
+    shown = capsys.readouterr().out
+    assert "10 of 11 runs found a diamond (90.9%)" in shown
+    lengths = sorted(len(demo.actions) for demo in committed)[:4]
+    assert json.loads((tmp_path / "found.json").read_text())["lengths"] == lengths
+    kept = load_demonstrations("demonstrations.npz", task)
+    assert [len(demo.actions) for demo in kept] == lengths
+    assert all(demo.solved for demo in kept)
+
+    episodes = ar.load_episodes("episodes.npz")
+    model = ar.AlignRudder.load("model.npz")
+    env = ar.RedistributeReward(gym.make("AlignRudder/Diamond-v0"), model)
+    items = [demo.episode(task) for demo in kept]
+    other = ar.AlignRudder(ar.DeltaEvents(), strategies=1).fit(items)
+    with pytest.raises(ValueError, match=r"fitted on observations without \['vector'\], .*keys"):
+        ar.RedistributeReward(gym.make("AlignRudder/Diamond-v0"), other)
+    for demo, episode in zip(kept, episodes, strict=True):
+        assert episode.rewards.sum() == episode.rewards[-1] == 1
+        np.testing.assert_array_equal(episode.actions, demo.actions)
+        rr = model.redistribute(episode)
+        assert rr.rewards.sum() + rr.correction == pytest.approx(1.0)
+    state = jax.tree.map(lambda x: x[30], kept[0].states)
+    obs, _ = env.unwrapped.reset(options={"state": state})
+    assert env.observation_space.contains(obs)
+    for name, value in obs.items():
+        np.testing.assert_allclose(value, episodes[0].observations[name][30], atol=1e-6)
+
+
+def test_too_few_demonstrations_are_kept_all_the_same(
+    task, committed, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(demos_module, "play_expert", lambda *args: committed[:3])
+    monkeypatch.chdir(tmp_path)
+    assert main(["diamond", "demos"]) == 2
+    error = capsys.readouterr().err
+    assert "3 of them are in demonstrations.npz" in error
+    assert "3 of 3 runs found a diamond, 3 of them short enough to be kept; 10 are needed" in error
+    assert len(load_demonstrations("demonstrations.npz", task)) == 3
+    monkeypatch.setattr(demos_module, "play_expert", lambda *args: committed[:2])
+    assert main(["diamond", "demos"]) == 2  # what is there is not replaced by less
+    assert "2 of them are in demonstrations-2.npz" in capsys.readouterr().err
+    assert len(load_demonstrations("demonstrations.npz", task)) == 3
+    assert len(load_demonstrations("demonstrations-2.npz", task)) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["demos", "--n", "1"], "--n is 1"),
+        (["train", "--steps", "1e30"], "a whole number from 1 to 1e12"),
+        (["train", "--process", "3"], "process 3 of 1 needs the address of the first"),
+        (["evaluate", "done", "--markdown", "done/evaluation.json"], "would be overwritten"),
+        (["evaluate", "done", "--figures", "done/training.json/x"], "training.json is a file"),
+        (["evaluate", "done", "--video", "x.gif"], "done has no agents to record"),
+        (["evaluate", "done", "--seed", "2"], "nor counts of 10,000 worlds of seed 2"),
+    ],
+)
+def test_what_cannot_be_done_is_said_at_once(given, says, tmp_path, monkeypatch, capsys):
+    published = Path(__file__).parents[2] / "results" / "diamond" / "8m" / "separate-0"
+    shutil.copytree(published, tmp_path / "done")
+    monkeypatch.chdir(tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
+    assert main(["diamond", *given]) == 2
+    assert says in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == before
+
+
+# Training and evaluation
+
+
+def test_training_and_evaluation_by_command(task, committed, tmp_path, monkeypatch, capsys):
+    """Cloned, trained for some updates, run by the main agent, counted, drawn; and not twice."""
+    monkeypatch.chdir(tmp_path)
+    save_demonstrations("demos.npz", committed[:4])
+    small = ["--envs", "8", "--hidden", "8", "--pool", "8", "--worlds", "4", "--evaluations", "1"]
+    train = ["diamond", "train", "--demos", "demos.npz", "--steps", "4000", *small, "-o", "run"]
+    assert main(train) == 0
+    for name in ("cloned.npz", "agent.npz", "manager.npz", "training.json"):
+        assert (tmp_path / "run" / name).is_file()
+    before = (tmp_path / "run" / "updates.csv").read_text()
+    assert before.count("agents,") >= 2
+    assert main(train) == 0
+    assert (tmp_path / "run" / "updates.csv").read_text() == before
+    assert main([*train, "--seed", "1"]) == 2
+    assert "another configuration" in capsys.readouterr().err
+
+    counts = ["--worlds", "4", "--max-steps", "60", "--demos", "demos.npz"]
+    evaluate = ["diamond", "evaluate", "run", *counts]
+    assert main([*evaluate, "--json", "found.json", "--figures", "figures"]) == 0
+    (found,) = json.loads((tmp_path / "found.json").read_text())
+    assert {"cloned", "agent", "manager"} == found["stages"].keys()
+    for stage in found["stages"].values():
+        assert stage["worlds"] == sum(stage["deepest"].values()) == 4
+        assert 0 < stage["episode_steps"] <= 240
+    assert found["demonstrations"]["solved"] == found["demonstrations"]["worlds"] == 4
+    shown = capsys.readouterr().out
+    assert "Behavioural cloning alone" in shown
+    assert "4 new worlds, at most 60 steps in each" in shown
+    drawn = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert drawn == {"curves.png", "alignment.png", "run-subgoals.png", "run-agents.png"}
+
+    def played_again(*args):
+        raise AssertionError("what was counted is counted again")
+
+    monkeypatch.setattr("align_rudder.studies.diamond.results.count_worlds", played_again)
+    assert main([*evaluate, "--json", "again.json"]) == 0
+    assert json.loads((tmp_path / "again.json").read_text()) == [found]
+
+
+def test_a_gpu_that_is_not_there_is_said(tmp_path, capsys):
+    if any(device.platform == "gpu" for device in jax.devices()):
+        pytest.skip("there is a GPU")
+    assert main(["diamond", "train", "--device", "gpu", "-o", str(tmp_path / "run")]) == 2
+    assert "GPU" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

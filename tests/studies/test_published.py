@@ -1,0 +1,153 @@
+"""What README and docs say is what the files under results/ say."""
+
+import csv
+import json
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_pages_of_results_hold_the_tables_of_the_results():
+    tool = runpy.run_path(str(ROOT / "tools" / "results_page.py"))
+    for page in tool["PAGES"]:
+        assert tool["filled"](page) == page.read_text()
+
+
+def test_the_tables_of_the_diamond_follow_from_the_counts():
+    from align_rudder.studies.diamond.tables import results_rows, results_table
+
+    found = [
+        json.loads(path.read_text())
+        for path in sorted((ROOT / "results" / "diamond").glob("*m/*/evaluation.json"))
+    ]
+    table = (ROOT / "results" / "diamond" / "tables.md").read_text()
+    assert results_table(found, markdown=True) + "\n" == table
+    rows = {
+        (row["method"], row["steps"]): row
+        for row in results_rows(found)
+        if row["label"] != "… without the main agent"
+    }
+    assert rows["align-rudder", 8_000_000]["low"] >= 0.12
+    assert rows["align-rudder", 240_000_000]["low"] >= 0.5
+    for steps in (8_000_000, 240_000_000):
+        assert rows["ppo-diamond", steps]["share"] == 0
+        assert rows["align-rudder", steps]["low"] > rows["ppo-dense", steps]["high"]
+    readme = (ROOT / "README.md").read_text().replace("**", "")
+    for start, method in (
+        ("Align-RUDDER: sub-goals from", "align-rudder"),
+        ("… paid the same", "equal-reward"),
+        ("… without cloning", "no-cloning"),
+        ("… a network for each", "separate"),
+        ("… and each learns", "own-subtask"),
+        ("… paid for the diamond", "no-redistribution"),
+        ("PPO paid for each", "ppo-dense"),
+        ("PPO paid for the diamond", "ppo-diamond"),
+    ):
+        line = next(x for x in readme.splitlines() if x.startswith(f"| {start}"))
+        found = (rows.get((method, steps)) for steps in (8_000_000, 240_000_000))
+        assert [cell.strip() for cell in line.split("|")[2:4]] == [
+            f"{100 * row['share']:.1f} %" if row else "–" for row in found
+        ]
+
+
+def test_the_page_of_the_diamond_has_the_numbers_of_the_curves_and_of_the_grid():
+    folder = ROOT / "results" / "diamond"
+    page = " ".join((ROOT / "docs" / "diamond.md").read_text().split())
+
+    def steps_to(method, share):
+        rows = csv.DictReader((folder / "240m" / f"{method}-0" / "evaluations.csv").open())
+        solved = (r["steps"] for r in rows if int(r["solved"]) >= share * int(r["worlds"]))
+        return f"{int(next(solved)) / 1e6:.0f} M"
+
+    quarter, half = (
+        [steps_to(m, x) for m in ("no-redistribution", "align-rudder")] for x in (0.25, 0.5)
+    )
+    assert f"a quarter of the worlds after {quarter[0]} steps instead of {quarter[1]}" in page
+    assert f"half of them after {half[0]} instead of {half[1]}" in page
+    assert f"a quarter of the worlds after {steps_to('ppo-dense', 0.25)} steps" in page
+    rows = {
+        (r["method"], r["gamma"], r["entropy"]): r
+        for r in csv.DictReader((folder / "tune.csv").open())
+    }
+    for gamma in ("0.99", "0.995"):
+        for entropy in ("0.005", "0.02"):
+            ours, dense = (rows[m, gamma, entropy] for m in ("align-rudder", "ppo-dense"))
+            line = page.split(f"| γ {gamma}, entropy {entropy}")[1].split(" |")
+            assert line[1].strip("| ") == ours["diamonds"]
+            assert line[2].strip("| ") == f"{float(dense['subgoals_per_world']):.1f}"
+            assert dense["diamonds"] == "0"
+
+
+def test_the_expert_is_as_good_as_the_page_says():
+    found = json.loads((ROOT / "results" / "diamond" / "demos.json").read_text())
+    page = " ".join((ROOT / "docs" / "diamond.md").read_text().split())
+    steps, shortest = found["steps"], found["lengths"]
+    assert found["solved"] == len(steps) >= 0.6 * found["worlds"]
+    assert shortest == steps[:10]
+    assert f"in {found['solved']} of {found['worlds']} new worlds" in page
+    assert f"in {np.median(steps):.0f} steps (median)" in page
+    assert f"of {shortest[0]} to {shortest[-1]} steps" in page
+
+
+def test_the_page_of_minerl_has_the_counts_of_the_small_world():
+    found = json.loads((ROOT / "results" / "minerl" / "scripted.json").read_text())
+    page = (ROOT / "docs" / "minerl.md").read_text()
+    goals = found["training"]["goals"]
+
+    def row(name, index):
+        counts = [played["reached"][index] for played in found["played"].values()]
+        return f"| {name} | {' | '.join(map(str, counts))} |"
+
+    def first(item):
+        return next(i for i, goal in enumerate(goals) if goal.startswith(f"{item}+1"))
+
+    assert list(found["played"]) == ["random", "cloned", "agent", "manager"]
+    assert {played["episodes"] for played in found["played"].values()} == {40}
+    assert row("first log", first("log")) in page
+    assert row("third iron ore", first("iron_ore") + 2) in page
+    for name in ("wooden pickaxe", "stone pickaxe", "furnace", "iron pickaxe", "diamond"):
+        assert row(name, first(name.replace(" ", "_"))) in page
+    tuned = [subtask for subtask in found["subtasks"] if subtask["steps"] > 0]
+    before, after = (100 * np.mean([s[k] for s in tuned]) for k in ("cloned", "tuned"))
+    text = " ".join(page.split())
+    assert f"The {len(goals) - len(tuned)} sub-agents that cloning had brought" in text
+    assert f"The other {len(tuned)} went from {before:.0f} % to {after:.0f} %" in text
+
+
+def test_training_with_redistribution_is_about_as_fast_as_without():
+    found = json.loads((ROOT / "results" / "diamond" / "throughput.json").read_text())
+    for name, seconds in found["seconds"].items():
+        speed = found["steps_per_update"] / np.median(seconds)
+        assert speed == pytest.approx(found["steps_per_second"][name])
+    assert found["ratio"]["align-rudder"] >= 0.8
+
+
+@pytest.mark.parametrize("study", ["four-rooms", "eight-rooms"])
+def test_the_main_tables_follow_from_their_trials(study):
+    with open(ROOT / "results" / study / "trials.csv") as file:
+        rows = list(csv.DictReader(file))
+    for cell in json.loads((ROOT / "results" / study / "summary.json").read_text()):
+        mine = [
+            r for r in rows if r["method"] == cell["method"] and int(r["demos"]) == cell["demos"]
+        ]
+        assert sorted(int(r["seed"]) for r in mine) == list(range(100))
+        assert cell["mean"] == np.mean([int(r["episodes"]) for r in mine])
+        assert cell["capped"] == sum(r["solved"] == "0" for r in mine)
+
+
+def test_the_readme_shows_the_means():
+    text = (ROOT / "README.md").read_text()
+    means = {
+        (study, cell["demos"]): cell["mean"]
+        for study in ("four-rooms", "eight-rooms")
+        for cell in json.loads((ROOT / "results" / study / "summary.json").read_text())
+        if cell["method"] == "align-rudder"
+    }
+    shown = [
+        f"**{means[study, n]:,.0f}**" for study in ("four-rooms", "eight-rooms") for n in (2, 5, 10)
+    ]
+    assert f"| **Align-RUDDER** | {' | '.join(shown)} |" in text
