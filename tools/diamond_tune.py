@@ -19,7 +19,7 @@ from diamond_study import run_all
 
 from align_rudder.files import write_whole
 from align_rudder.runs.rows import read_rows
-from align_rudder.studies.rooms.tables import Table
+from align_rudder.studies.tables import Table
 
 METHODS = ("align-rudder", "ppo-dense")
 GAMMAS = (0.99, 0.995)
