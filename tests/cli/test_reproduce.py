@@ -44,7 +44,9 @@ def undisturbed(tmp_path_factory):
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_stopped_in_the_middle_no_process_stays_and_nothing_is_lost_or_doubled(
     tmp_path, undisturbed, number
 ):
@@ -82,6 +84,7 @@ def test_stopped_in_the_middle_no_process_stays_and_nothing_is_lost_or_doubled(
     assert sum(call["trials"] for call in calls) == 24 - found
 
 
+@pytest.mark.slow
 def test_same_trials_whatever_the_jobs_and_the_backend(tmp_path):
     pytest.importorskip("ray")
     runs = {
