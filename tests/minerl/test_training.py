@@ -453,9 +453,7 @@ def test_ppo_improves_the_papers_networks():
     """An action that is always paid becomes likelier, what is not paid for stays as it is."""
     manager = new_manager(jax.random.key(0), 3)
     assert isinstance(manager, Manager)
-    ppo = PPO(
-        n_envs=1, n_steps=8, n_minibatches=1, learning_rate=3e-3, ent_coef=0.0, burn_in=0
-    )
+    ppo = PPO(n_envs=1, n_steps=8, n_minibatches=1, learning_rate=3e-3, ent_coef=0.0, burn_in=0)
     rng = np.random.default_rng(0)
     seen = jnp.asarray(rng.integers(0, 256, (8, 1, 2, 48, 48, 3)), jnp.uint8)
     chosen = {head: np.full((8, 1), -1) for head in (*HEAD_SIZES, "who")}

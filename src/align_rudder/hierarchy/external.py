@@ -236,8 +236,8 @@ class Choices(NamedTuple):
     """Choices of an agent in several environments (N, …), with what they were drawn from."""
 
     observation: Any
-    subtask: jax.Array
-    cell: jax.Array
+    subtask: Any
+    cell: Any
     action: Any
     logits: Any
     value: jax.Array

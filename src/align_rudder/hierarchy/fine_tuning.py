@@ -231,7 +231,7 @@ def fine_tune(
             done[i] = ended or cut
             if done[i]:
                 practice.begin(env, rng, tuning)
-        own = _stack(counted)
+        own, reward, done = _stack(counted), jnp.asarray(reward), jnp.asarray(done)
         log_prob = actions.log_prob(choices.logits, own)
         return Transition(*choices[:3], own, log_prob, choices.value, reward, done)
 

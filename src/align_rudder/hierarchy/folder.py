@@ -80,10 +80,10 @@ class TrainingFolder:
         devices: Devices,
         stop: Stop,
     ) -> None:
-        self.path, self.configuration, self.devices = Path(path), configuration, devices
-        self.checkpoint = Checkpoint(
-            self.path / "checkpoint.npz", configuration, stop, every=_SAVE_EVERY
-        )
+        self.path, self.configuration = Path(path), configuration
+        self.devices, self.stop = devices, stop
+        checkpoint = self.path / "checkpoint.npz"
+        self.checkpoint = Checkpoint(checkpoint, configuration, stop, every=_SAVE_EVERY)
 
         def by_subtask(*names: str) -> list[str]:
             return [f"{name}_{k}" for name in names for k in range(n_subtasks)]
@@ -133,8 +133,7 @@ class TrainingFolder:
                         "(--out)"
                     )
                 rows.keep(
-                    lambda row: saved
-                    and (_PHASES.index(row["phase"]), int(row["updates"])) <= here
+                    lambda row: saved and (_PHASES.index(row["phase"]), int(row["updates"])) <= here
                 )
         self.devices.wait("open")
         if not (self.path / "training.json").exists():
@@ -142,7 +141,7 @@ class TrainingFolder:
         return progress
 
     def save(self, name: str, tree: Any, progress: Progress) -> None:
-        """Save a tree with how far the training has come; all processes must call it."""
+        """Save a tree with how far the training has come; all processes call it."""
         tree = self.devices.gather(tree)
         if self.devices.first:
             save_tree(self.path / name, tree, self.configuration, asdict(progress))
@@ -151,6 +150,21 @@ class TrainingFolder:
     def load(self, name: str, like: Any) -> Any:
         """Return the tree in a file, given one like it."""
         return load_tree(self.path / name, like, self.configuration)[0]
+
+    def save_checkpoint(self, tree: Any, progress: Progress, must: bool = True) -> None:
+        """Save what the training goes on from, if it must be or is due; leave if that was asked."""
+        due = self.checkpoint.due if self.devices.first else self.stop.asked
+        if not must and not self.devices.any(due):
+            return
+        tree = self.devices.gather(tree)
+        if self.devices.first:
+            self.checkpoint.save(tree, asdict(progress))
+        self.stop_if_asked()
+
+    def stop_if_asked(self) -> None:
+        """Leave with `KeyboardInterrupt` if any process was asked to."""
+        if self.devices.any(self.stop.asked):
+            raise KeyboardInterrupt
 
 
 def steps_so_far(folder: str | Path, training: Training, tables: AlignmentTables) -> int | None:

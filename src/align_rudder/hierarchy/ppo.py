@@ -350,9 +350,8 @@ def update_agent(
 
     def minibatch(carry: Any, x: tuple[jax.Array, jax.Array]) -> Any:
         params, opt_state = carry
-        rows, key = x
-        part = jax.tree.map(lambda leaf: leaf[rows], flat)
-        shown = None if examples is None else _some(examples, key)
+        part = jax.tree.map(lambda leaf: leaf[x[0]], flat)
+        shown = jax.tree.map(lambda leaf: leaf[x[1]], examples)
 
         def loss(params: Any) -> tuple[jax.Array, Losses]:
             return ppo_loss(eqx.combine(params, static), task, ppo, part, shown, value_only)
@@ -362,23 +361,17 @@ def update_agent(
         return (optax.apply_updates(params, updates), opt_state), losses
 
     def epoch(carry: Any, key: jax.Array) -> Any:
-        k_order, k_examples = jax.random.split(key)
-        order = jax.random.permutation(k_order, n).reshape(ppo.n_minibatches, -1)
-        return jax.lax.scan(
-            minibatch, carry, (order, jax.random.split(k_examples, ppo.n_minibatches))
-        )
+        k_rows, k_shown = jax.random.split(key)
+        rows = jax.random.permutation(k_rows, n).reshape(ppo.n_minibatches, -1)
+        size = (ppo.n_minibatches, min(n_shown, _EXAMPLES))
+        shown = jax.random.randint(k_shown, size, 0, n_shown) if n_shown else rows
+        return jax.lax.scan(minibatch, carry, (rows, shown))
 
-    key, *keys = jax.random.split(state.key, ppo.n_epochs + 1)
-    (params, opt_state), losses = jax.lax.scan(epoch, (params, state.opt_state), jnp.stack(keys))
-    state = TrainState(eqx.combine(params, static), opt_state, state.n_updates + 1, key)
+    n_shown = 0 if examples is None else examples.action.shape[0]
+    keys = jax.random.split(state.key, ppo.n_epochs + 1)
+    (params, opt_state), losses = jax.lax.scan(epoch, (params, state.opt_state), keys[1:])
+    state = TrainState(eqx.combine(params, static), opt_state, state.n_updates + 1, keys[0])
     return state, jax.tree.map(jnp.mean, losses)
-
-
-def _some(examples: Examples, key: jax.Array) -> Examples:
-    """Return some of the examples, drawn anew for each minibatch."""
-    n = examples.action.shape[0]
-    rows = jax.random.randint(key, (min(n, _EXAMPLES),), 0, n)
-    return jax.tree.map(lambda x: x[rows], examples)
 
 
 # In JAX

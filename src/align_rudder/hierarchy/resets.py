@@ -70,12 +70,12 @@ def remember(starts: Starts, key: jax.Array, s: AlignedState, reached: jax.Array
     A full buffer loses a random state.
     """
     k = starts.filled.shape[0]
-    size = jax.tree.leaves(starts.states)[0].shape[1]
-    k_which, k_slot = jax.random.split(key)
+    size = starts.states.subtask.shape[1]
     here = reached[None, :] & (s.subtask[None, :] == jnp.arange(k)[:, None])
-    which = jnp.where(here, jax.random.uniform(k_which, here.shape), -1.0).argmax(axis=1)
     some = here.any(axis=1)
-    slot = jnp.where(starts.filled < size, starts.filled, jax.random.randint(k_slot, (k,), 0, size))
+    u = jax.random.uniform(key, (k, here.shape[1] + 1))  # all at once: quicker to compile
+    which = jnp.where(here, u[:, 1:], -1.0).argmax(axis=1)
+    slot = jnp.where(starts.filled < size, starts.filled, (u[:, 0] * size).astype(jnp.int32))
     # A slot beyond the buffer is dropped: nothing is written where nobody reached the sub-task.
     slot = jnp.where(some, slot, size)
 
@@ -109,14 +109,12 @@ def begin_again(
             more often the more often it fails.
     """
     n = ended.shape[0]
-    k_world, k_subtask, k_slot, k_fresh = jax.random.split(key, 4)
-    pool_size = jax.tree.leaves(starts.pool)[0].shape[0]
-    world = jax.random.randint(k_world, (n,), 0, pool_size)
-    some = (starts.filled > 0).any()
-    weights = jnp.where(starts.filled > 0, jnp.log(starts.failure + _LEAST), -jnp.inf)
-    k = jax.random.categorical(k_subtask, jnp.where(some, weights, 0.0), shape=(n,))
-    slot = (jax.random.uniform(k_slot, (n,)) * starts.filled[k]).astype(jnp.int32)
-    new_world = (jax.random.uniform(k_fresh, (n,)) < fresh) | ~some
+    u = jax.random.uniform(key, (4, n))  # all at once: quicker to compile
+    world = (u[0] * starts.pool.subtask.shape[0]).astype(jnp.int32)
+    weights = jnp.cumsum(jnp.where(starts.filled > 0, starts.failure + _LEAST, 0.0))
+    k = (weights > u[1, :, None] * weights[-1]).argmax(axis=1)
+    slot = (u[2] * starts.filled[k]).astype(jnp.int32)
+    new_world = (u[3] < fresh) | (starts.filled[k] == 0)
 
     def choose(current: jax.Array, pool: jax.Array, states: jax.Array) -> jax.Array:
         shape = (n, *(1,) * (current.ndim - 1))

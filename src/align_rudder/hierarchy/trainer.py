@@ -19,14 +19,12 @@ from align_rudder.hierarchy.aligned import AlignedTask
 from align_rudder.hierarchy.alignment import reached_goals
 from align_rudder.hierarchy.cloning import clone_agent
 from align_rudder.hierarchy.demonstrations import Examples, aligned_demonstrations
-from align_rudder.hierarchy.devices import Devices
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds
 from align_rudder.hierarchy.folder import TrainingFolder, load_agent, load_manager
 from align_rudder.hierarchy.manager import managed, new_manager
 from align_rudder.hierarchy.ppo import PPO, Losses, Metrics, RunnerState
 from align_rudder.hierarchy.resets import new_starts
 from align_rudder.runs.checkpoint import digest
-from align_rudder.runs.interrupt import Stop
 
 if TYPE_CHECKING:
     from align_rudder.hierarchy.training import Training
@@ -46,8 +44,6 @@ class Trainer:
         runs: States and actions of each demonstration.
         training: Configuration.
         folder: Where files are kept.
-        devices: Devices to train on.
-        stop: Whether the training was asked to stop.
         bar: Shows the steps so far.
     """
 
@@ -57,12 +53,10 @@ class Trainer:
         runs: Sequence[tuple[Any, np.ndarray]],
         training: Training,
         folder: TrainingFolder,
-        devices: Devices,
-        stop: Stop,
         bar: tqdm,
     ) -> None:
         self.task, self.training, self.folder = task, training, folder
-        self.devices, self.stop, self.bar = devices, stop, bar
+        self.devices, self.bar = folder.devices, bar
         self.at = folder.open(digest(list(runs)))
         self.shown_steps = sum(len(actions) for _, actions in runs)
         self.demonstrations = aligned_demonstrations(task, runs) if runs else None
@@ -81,7 +75,7 @@ class Trainer:
             self._train_sub_agents()
         if self.at.phase == "manager":
             self._train_manager()
-        self.folder.save("checkpoint.npz", (), self.at)
+        self.folder.save_checkpoint((), self.at)
 
     def _check_agents(self) -> None:
         """Refuse a finished training whose agents are lost."""
@@ -98,10 +92,6 @@ class Trainer:
         self.at.steps += steps
         self.bar.update(steps)
 
-    def _stop_if_asked(self) -> None:
-        if self.devices.any(self.stop.asked):
-            raise KeyboardInterrupt
-
     # Phases
 
     def _train_sub_agents(self) -> None:
@@ -110,7 +100,7 @@ class Trainer:
         if not self.at.evaluated:
             self._count(self.shown_steps)
             agent = self._clone(agent)
-            self._stop_if_asked()
+            self.folder.stop_if_asked()
         end = int(training.steps * (1 - self.manager_share))
         self._learn(self.task, agent, training.ppo, "agent.npz", end, training.evaluations)
         self.at = self.at.next_phase("manager" if self.manager_share else "done")
@@ -135,8 +125,10 @@ class Trainer:
         updates = self.training.clone
         if self.demonstrations is None or updates == 0:
             return agent
-        arguments = (self.task, agent, self.demonstrations.examples, self.keys["cloning"])
-        agent, curve = eqx.filter_jit(clone_agent)(*self.devices.place(arguments), updates)
+        task, agent, examples, key = self.devices.place(
+            (self.task, agent, self.demonstrations.examples, self.keys["cloning"])
+        )
+        agent, curve = eqx.filter_jit(clone_agent)(task, agent, examples, key, updates)
         if self.devices.first:
             rows = [[int(row[0]), *row[1:].tolist()] for row in np.asarray(curve)]
             self.folder.cloning.write(rows)
@@ -153,23 +145,18 @@ class Trainer:
         evaluations: int,
     ) -> None:
         """Train an agent by PPO until all training has taken `end` steps; `file` gets the best."""
-        at, checkpoint = self.at, self.folder.checkpoint
+        at = self.at
         if not at.evaluated:
             at.total = max(end - at.steps, 0) // settings.batch_size
         runner = self._new_runner(agent, settings, file)
         step, evaluate_agent = self._train_step(task, settings), self._evaluation(task, file)
-
-        def save(runner: RunnerState) -> None:
-            self.folder.save("checkpoint.npz", _without_pool(runner), at)
-            checkpoint.saved()
-            self._stop_if_asked()
 
         def fits() -> bool:
             return at.steps + settings.batch_size + at.reserve <= end
 
         if not at.evaluated:
             evaluate_agent(runner.train_state.agent)
-            save(runner)
+            self.folder.save_checkpoint(_without_pool(runner), at)
         while fits():
             runner, metrics, losses = step(runner)
             at.updates += 1
@@ -180,8 +167,7 @@ class Trainer:
             due = done >= at.evaluated or not fits()
             if due:
                 evaluate_agent(runner.train_state.agent)
-            if due or self.devices.any(checkpoint.due):
-                save(runner)
+            self.folder.save_checkpoint(_without_pool(runner), at, must=due)
         if at.updates <= settings.burn_in:
             _logger.warning(
                 "too few steps were left for the %s: %d updates were made, and the policy moves "
@@ -196,9 +182,7 @@ class Trainer:
         pool = new_worlds(self.task, self.keys["pool"], self.training.pool)
         size = self.training.buffer if self.demonstrations is not None else 1
         starts = new_starts(pool, self.task.n_subtasks, size, self.demonstrations)
-        runner = ppo.new_runner_state(
-            agent, starts, settings, self.at.total, self.keys["learning"]
-        )
+        runner = ppo.new_runner_state(agent, starts, settings, self.at.total, self.keys["learning"])
         if self.at.evaluated:
             runner = self.folder.load("checkpoint.npz", _without_pool(runner))
             runner = runner._replace(starts=runner.starts._replace(pool=pool))

@@ -162,4 +162,4 @@ def train(
         aligned = training.aligned(task, tables)
         configuration = training.configuration(tables)
         files = TrainingFolder(folder, configuration, aligned.n_subtasks, devices, stop)
-        Trainer(aligned, runs, training, files, devices, stop, bar).run()
+        Trainer(aligned, runs, training, files, bar).run()
