@@ -11,7 +11,7 @@ import numpy as np
 import align_rudder as ar
 from align_rudder.hierarchy.aligned import AlignedTask
 from align_rudder.hierarchy.alignment import AlignmentTables, tables_of
-from align_rudder.hierarchy.cloning import Shown, follow_demonstrations
+from align_rudder.hierarchy.demonstrations import Demonstrations, aligned_demonstrations
 from align_rudder.hierarchy.evaluation import new_worlds
 
 SIZE = 6
@@ -137,7 +137,7 @@ class Known(NamedTuple):
     model: ar.AlignRudder
     tables: AlignmentTables
     task: AlignedTask
-    shown: Shown
+    shown: Demonstrations
     worlds: object  # 64 new ones
 
 
@@ -148,7 +148,7 @@ def known():
     tables = tables_of(model)
     task = AlignedTask(Workshop(), tables)
     worlds = new_worlds(task, jax.random.key(11), 64)
-    return Known(runs, model, tables, task, follow_demonstrations(task, runs), worlds)
+    return Known(runs, model, tables, task, aligned_demonstrations(task, runs), worlds)
 
 
 class Rule(eqx.Module):

@@ -11,6 +11,7 @@ import align_rudder as ar
 jax = pytest.importorskip("jax")
 eqx = pytest.importorskip("equinox")
 import jax.numpy as jnp  # noqa: E402
+from align_rudder.hierarchy.improvement import PPO  # noqa: E402
 
 from align_rudder.hierarchy.external import (  # noqa: E402
     Followed,
@@ -25,7 +26,6 @@ from align_rudder.hierarchy.fine_tuning import (  # noqa: E402
     fine_tune_manager,
     success_rate,
 )
-from align_rudder.hierarchy.improvement import PPO  # noqa: E402
 from align_rudder.runs.checkpoint import Checkpoint  # noqa: E402
 from align_rudder.runs.interrupt import Stop  # noqa: E402
 

@@ -15,13 +15,13 @@ jax = pytest.importorskip("jax")
 eqx = pytest.importorskip("equinox")
 import jax.numpy as jnp  # noqa: E402
 import workshop  # noqa: E402
+from align_rudder.hierarchy.loading import load_agent, load_manager  # noqa: E402
 
 from align_rudder.hierarchy import training as training_module  # noqa: E402
 from align_rudder.hierarchy.agents import new_agent  # noqa: E402
 from align_rudder.hierarchy.aligned import AlignedTask  # noqa: E402
 from align_rudder.hierarchy.devices import Devices, find_devices  # noqa: E402
 from align_rudder.hierarchy.evaluation import Evaluation, evaluate  # noqa: E402
-from align_rudder.hierarchy.loading import load_agent, load_manager  # noqa: E402
 from align_rudder.hierarchy.ppo import PPO, Metrics  # noqa: E402
 from align_rudder.hierarchy.training import Training, train  # noqa: E402
 from align_rudder.runs.rows import Rows, read_rows  # noqa: E402

@@ -21,7 +21,12 @@ from align_rudder._warnings import AlignRudderWarning  # noqa: E402
 from align_rudder.cli.main import main  # noqa: E402
 from align_rudder.hierarchy.external import Followed  # noqa: E402
 from align_rudder.hierarchy.fine_tuning import FineTuning  # noqa: E402
-from align_rudder.hierarchy.improvement import PPO, Steps, improve, optimizer  # noqa: E402
+from align_rudder.hierarchy.ppo import (  # noqa: E402
+    PPO,
+    Transition,
+    new_train_state,
+    update_agent,
+)
 from align_rudder.minerl import training  # noqa: E402
 from align_rudder.minerl.cache import ArrayCache  # noqa: E402
 from align_rudder.minerl.cloning import Cloning  # noqa: E402
@@ -41,7 +46,7 @@ SMALL = FineTuning(
     patience=6,
     evaluate_every=16,
     trials=1,
-    ppo=PPO(n_envs=1, n_steps=8, epochs=1, minibatches=1, cloning=0.0),
+    ppo=PPO(n_envs=1, n_steps=8, n_epochs=1, n_minibatches=1, bc_coef=0.0),
 )
 TRAINING = MineRLTraining(
     frames=2, cloning=Cloning(epochs=3, batch=8, evaluate_every=1), tuning=SMALL, managing=SMALL
@@ -448,7 +453,7 @@ def test_ppo_improves_the_papers_networks():
     """An action that is always paid becomes likelier, what is not paid for stays as it is."""
     manager = new_manager(jax.random.key(0), 3)
     assert isinstance(manager, Manager)
-    ppo = PPO(n_envs=1, n_steps=8, epochs=4, minibatches=1, learning_rate=3e-3, entropy=0.0)
+    ppo = PPO(n_envs=1, n_steps=8, n_minibatches=1, learning_rate=3e-3, ent_coef=0.0, burn_in=0)
     rng = np.random.default_rng(0)
     seen = jnp.asarray(rng.integers(0, 256, (8, 1, 2, 48, 48, 3)), jnp.uint8)
     chosen = {head: np.full((8, 1), -1) for head in (*HEAD_SIZES, "who")}
@@ -464,7 +469,7 @@ def test_ppo_improves_the_papers_networks():
     at = jnp.asarray(chosen["who"][:, 0])
     taken = jnp.take_along_axis(log_p, at[:, None], axis=1)
     paid = (at == 2).astype(jnp.float32)[:, None]
-    played = Steps(
+    played = Transition(
         seen,
         zero,
         zero,
@@ -474,9 +479,8 @@ def test_ppo_improves_the_papers_networks():
         paid,
         jnp.ones((8, 1), bool),
     )
-    memory = optimizer(ppo, 1).init(eqx.filter(manager, eqx.is_inexact_array))
-    step = eqx.filter_jit(improve)
-    better, _, _ = step(None, ppo, 1, manager, memory, played, jnp.zeros(1), jax.random.key(0))
+    state = new_train_state(manager, ppo, 1, jax.random.key(0))
+    better = eqx.filter_jit(update_agent)(None, ppo, 1, state, played, jnp.zeros(1))[0].agent
     after, value_after = who(better)
     assert (after[:, 2] > log_p[:, 2]).all()
     error = ((value[:, None] - paid) ** 2).mean()

@@ -194,7 +194,7 @@ class Train:
             for name in ("hidden", "pool", "worlds", "evaluations")
             if getattr(self, name) is not None
         }
-        chosen = {"n_envs": self.envs, "gamma": self.gamma, "entropy": self.entropy}
+        chosen = {"n_envs": self.envs, "gamma": self.gamma, "ent_coef": self.entropy}
         chosen = {name: value for name, value in chosen.items() if value is not None}
         training = replace(training, ppo=replace(training.ppo, **chosen), **given)
         devices = find_devices(self.device, self.coordinator, self.processes, self.process)

@@ -28,12 +28,14 @@ from align_rudder.hierarchy.external import (
     play_out,
 )
 from align_rudder.hierarchy.fine_tuning import (
-    FineTuned,
     FineTuning,
+    ManagerPractice,
+    SubtaskPractice,
+    TunedAgent,
     fine_tune,
-    fine_tune_manager,
     success_rate,
 )
+from align_rudder.hierarchy.ppo import Losses
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.cloning import Cloning, clone_sub_agent
 from align_rudder.minerl.networks import FRAMES, new_manager, new_sub_agent
@@ -259,19 +261,12 @@ class _Trainer:
             def make(unfinished: Checkpoint, k: int = k) -> Any:
                 with self._bar(tuning, f"fine-tuning {k + 1} of {self.n}") as bar:
                     try:
-                        found = fine_tune(
-                            k,
-                            agents,
-                            envs,
-                            self.replays,
-                            tuning,
-                            self.training.seed + k,
-                            log=_shown(bar),
-                            unfinished=unfinished,
-                        )
+                        practice = SubtaskPractice(k, agents, self.replays)
+                        seed = self.training.seed + k
+                        found = fine_tune(practice, envs, tuning, seed, _shown(bar), unfinished)
                     except UnreachedError as error:
                         warn(f"sub-agent {k} stays as it was cloned: {error}")
-                        found = FineTuned(agents[k], [])
+                        found = TunedAgent(agents[k], [])
                 self._write_curve(f"tuning-{k}.csv", found.curve)
                 return found.agent
 
@@ -289,15 +284,9 @@ class _Trainer:
         def make(unfinished: Checkpoint) -> Any:
             tuning = self.training.managing
             with self._bar(tuning, "main agent") as bar:
-                found = fine_tune_manager(
-                    new(),
-                    agents,
-                    envs,
-                    tuning,
-                    self.training.seed,
-                    log=_shown(bar),
-                    unfinished=unfinished,
-                )
+                practice = ManagerPractice(new(), agents)
+                seed = self.training.seed
+                found = fine_tune(practice, envs, tuning, seed, _shown(bar), unfinished)
             self._write_curve("tuning-manager.csv", found.curve)
             return found.agent
 
@@ -312,8 +301,8 @@ class _Trainer:
         Rows(self.folder / name, ["steps", "rate"]).write(curve)
 
 
-def _shown(bar: tqdm) -> Callable[[int, np.ndarray, float], None]:
-    def log(steps: int, losses: np.ndarray, reward: float) -> None:
+def _shown(bar: tqdm) -> Callable[[int, Losses, float], None]:
+    def log(steps: int, losses: Losses, reward: float) -> None:
         bar.update(steps - bar.n)
         bar.set_postfix_str(f"reward {reward:.4f}")
 

@@ -73,7 +73,10 @@ def save_tree(
 
 
 def load_tree(
-    path: str | os.PathLike[str], like: Any, configuration: Mapping[str, Any]
+    path: str | os.PathLike[str],
+    like: Any,
+    configuration: Mapping[str, Any],
+    upgrade: Callable[[dict[str, Any]], dict[str, Any]] = dict,
 ) -> tuple[Any, dict[str, Any]]:
     """Load a tree and its notes.
 
@@ -81,9 +84,10 @@ def load_tree(
         path: The file.
         like: A tree of the same structure; its leaves need only shape and dtype.
         configuration: What it must belong to.
+        upgrade: Returns the configuration of an older file as it is written today.
     """
     header, arrays = load_npz(path, _FORMAT, _VERSION)
-    if other := differences(header["configuration"], configuration):
+    if other := differences(upgrade(header["configuration"]), configuration):
         raise OtherConfigurationError(path, other)
     leaves = []
     for name, leaf in _named(like):
@@ -147,14 +151,22 @@ class Checkpoint:
         with advised():
             return load_tree(self.path, like, self.configuration)
 
-    def offer(self, tree: Any, notes: Mapping[str, Any]) -> None:
-        """Save if it is time to; leave with `KeyboardInterrupt` if that was asked for."""
-        if not self.stop.asked and time.monotonic() - self._saved < self.every:
-            return
+    @property
+    def due(self) -> bool:
+        """Whether it is time to save."""
+        return self.stop.asked or time.monotonic() - self._saved >= self.every
+
+    def save(self, tree: Any, notes: Mapping[str, Any]) -> None:
+        """Save, be it time or not."""
         save_tree(self.path, tree, self.configuration, notes)
         if self.beside is not None:
             self.beside()
         self._saved = time.monotonic()
+
+    def offer(self, tree: Any, notes: Mapping[str, Any]) -> None:
+        """Save if it is time to; leave with `KeyboardInterrupt` if that was asked for."""
+        if self.due:
+            self.save(tree, notes)
         if self.stop.asked:
             raise KeyboardInterrupt
 

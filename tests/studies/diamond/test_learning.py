@@ -11,9 +11,10 @@ import jax.numpy as jnp  # noqa: E402
 from align_rudder.cli.diamond import prepare  # noqa: E402
 from align_rudder.hierarchy.agents import new_agent  # noqa: E402
 from align_rudder.hierarchy.aligned import AlignedTask  # noqa: E402
-from align_rudder.hierarchy.cloning import clone_agent, follow_demonstrations  # noqa: E402
+from align_rudder.hierarchy.cloning import clone_agent  # noqa: E402
+from align_rudder.hierarchy.demonstrations import aligned_demonstrations  # noqa: E402
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds  # noqa: E402
-from align_rudder.hierarchy.ppo import PPO, new_learner, update  # noqa: E402
+from align_rudder.hierarchy.ppo import PPO, new_runner_state, train_step  # noqa: E402
 from align_rudder.hierarchy.resets import new_starts  # noqa: E402
 from align_rudder.studies.diamond.methods import METHODS, training_of  # noqa: E402
 from align_rudder.studies.diamond.results import CHAIN, count_demonstrations, counts_of  # noqa: E402
@@ -42,7 +43,7 @@ def test_redistribution_of_the_demonstrations_is_that_of_numpy(known):
 def test_ppo_on_the_redistributed_reward_is_better_than_cloning(known):
     """The third piece of wood within 30 steps of a new world."""
     task = AlignedTask(known.task, known.tables, patience=25)
-    shown = follow_demonstrations(task, [(d.states, d.actions) for d in known.demos])
+    shown = aligned_demonstrations(task, [(d.states, d.actions) for d in known.demos])
     agent = new_agent(task, jax.random.key(0), (64,))
     agent, _ = eqx.filter_jit(clone_agent)(task, agent, shown.examples, jax.random.key(1), 200)
     pool, test = (new_worlds(task, jax.random.key(k), 128) for k in (2, 3))
@@ -58,7 +59,7 @@ def test_ppo_on_the_redistributed_reward_is_better_than_cloning(known):
     ppo = PPO(
         n_envs=64,
         n_steps=16,
-        minibatches=4,
+        n_minibatches=4,
         learning_rate=1e-3,
         gamma=0.95,
         fresh=1.0,
@@ -66,15 +67,15 @@ def test_ppo_on_the_redistributed_reward_is_better_than_cloning(known):
         own_subtask=True,
     )
     starts = new_starts(pool, task.n_subtasks, 1)
-    learner = new_learner(agent, starts, ppo, 60, jax.random.key(5))
-    step = eqx.filter_jit(lambda task, learner, shown: update(task, ppo, 60, learner, shown)[0])
+    runner = new_runner_state(agent, starts, ppo, 60, jax.random.key(5))
+    step = eqx.filter_jit(lambda task, runner, shown: train_step(task, ppo, 60, runner, shown)[0])
     for _ in range(60):
-        learner = step(task, learner, shown.examples)
-    learned = rate(learner.agent)
+        runner = step(task, runner, shown.examples)
+    learned = rate(runner.train_state.agent)
     assert cloned > 0.3  # ten demonstrations teach something
     assert learned > cloned + 0.08
 
-    counts = counts_of(task.tables, found(learner.agent))
+    counts = counts_of(task.tables, found(runner.train_state.agent))
     assert counts["worlds"] == sum(counts["deepest"].values()) == 128
     assert counts["deepest"]["nothing"] == 128 - counts["reached"][0]
     assert counts["episode_steps"] <= 128 * 30
@@ -98,13 +99,13 @@ def test_baselines_differ_from_ours_in_what_they_leave_out_only(method, steps):
     ours, theirs = training_of("align-rudder", steps), training_of(method, steps)
     assert theirs.steps == ours.steps
     assert theirs.name == method
-    same = ("n_envs", "n_steps", "epochs", "minibatches", "learning_rate", "gamma", "entropy")
+    same = ("n_envs", "n_steps", "n_epochs", "n_minibatches", "learning_rate", "gamma", "ent_coef")
     for name in same:
         assert getattr(theirs.ppo, name) == getattr(ours.ppo, name)
     if theirs.plain:
         assert theirs.pay in ("task", "dense")
         assert theirs.ppo.fresh == 1.0
-        assert theirs.clone == theirs.manager == theirs.ppo.cloning == 0
+        assert theirs.clone == theirs.manager == theirs.ppo.bc_coef == 0
 
 
 def test_unknown_methods_are_named():

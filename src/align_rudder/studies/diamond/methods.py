@@ -35,10 +35,10 @@ def training_of(method: str, steps: int = 8_000_000, seed: int = 0) -> Training:
     if method not in METHODS:
         raise ValueError(f"there is no method {method!r}; choose among {', '.join(METHODS)}")
     if steps >= _LONG:
-        ppo = PPO(n_envs=4096, epochs=2, minibatches=32, gamma=0.997)
+        ppo = PPO(n_envs=4096, n_epochs=2, n_minibatches=32, gamma=0.997)
         base = Training(steps, seed, ppo, pool=6144, buffer=512, evaluations=16, worlds=1024)
     else:
-        base = Training(steps, seed, PPO(n_envs=512, minibatches=16), evaluations=5)
+        base = Training(steps, seed, PPO(n_envs=512, n_minibatches=16), evaluations=5)
     base = replace(base, precision="bfloat16", name=method)
     ppo = base.ppo
     match method:
@@ -54,8 +54,8 @@ def training_of(method: str, steps: int = 8_000_000, seed: int = 0) -> Training:
         case "equal-reward":
             return replace(base, pay="goals")
         case "no-cloning":
-            return replace(base, ppo=replace(ppo, cloning=0.0), clone=0)
+            return replace(base, ppo=replace(ppo, bc_coef=0.0), clone=0)
     scale = 1.0 if method == "ppo-dense" else 10.0
-    plain = replace(ppo, cloning=0.0, burn_in=0, fresh=1.0, reward_scale=scale)
+    plain = replace(ppo, bc_coef=0.0, burn_in=0, fresh=1.0, reward_scale=scale)
     pay = "dense" if method == "ppo-dense" else "task"
     return replace(base, ppo=plain, pay=pay, plain=True, clone=0, manager=0.0)

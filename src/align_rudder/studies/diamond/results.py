@@ -17,10 +17,9 @@ from align_rudder.files import write_json
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedTask
 from align_rudder.hierarchy.alignment import AlignmentTables, reached_goals
-from align_rudder.hierarchy.cloning import follow_demonstrations
+from align_rudder.hierarchy.demonstrations import aligned_demonstrations
 from align_rudder.hierarchy.evaluation import Evaluation, new_worlds, play_all
-from align_rudder.hierarchy.loading import load_agent, load_manager, steps_so_far
-from align_rudder.hierarchy.ppo import PPO
+from align_rudder.hierarchy.folder import load_agent, load_manager, steps_so_far
 from align_rudder.hierarchy.training import Training
 from align_rudder.tasks.diamond.demos import Demonstration
 from align_rudder.tasks.diamond.task import FEATURES, DiamondTask
@@ -69,13 +68,9 @@ def read_training(folder: str | Path) -> tuple[str, Training]:
     if not path.is_file():
         raise ValueError(f"'{folder}' is not the folder of a training: it has no training.json")
     try:
-        found = json.loads(path.read_text())
-        ppo = PPO(**found.pop("ppo"))
-        found.pop("alignment")
-        hidden = tuple(found.pop("hidden"))
-        method = found.pop("name")
-        return method, Training(**found, ppo=ppo, hidden=hidden, name=method)
-    except (ValueError, KeyError, TypeError) as error:
+        training = Training.from_configuration(json.loads(path.read_text()))
+        return training.name, training
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"{path} is damaged or of another version: {error}; put back a copy, or train again in "
             "another folder"
@@ -147,7 +142,7 @@ def load_stage(
 
 def count_demonstrations(task: AlignedTask, demos: Sequence[Demonstration]) -> dict[str, Any]:
     """Return how many demonstrations reach each sub-goal."""
-    shown = follow_demonstrations(task, [(demo.states, demo.actions) for demo in demos])
+    shown = aligned_demonstrations(task, [(demo.states, demo.actions) for demo in demos])
     last = np.cumsum([len(demo.actions) + 1 for demo in demos]) - 1
     reached = np.asarray(reached_goals(task.tables, shown.states.counts[last]))
     solved = sum(demo.solved for demo in demos)
