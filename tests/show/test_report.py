@@ -301,8 +301,6 @@ def test_mistakes_are_told_in_one_line(tmp_path, monkeypatch, capsys, crafting, 
 
 def test_notebook_shows_model_alignment_and_redistribution(crafting, episodes):
     text = crafting._repr_html_()
-    bundle = crafting._repr_mimebundle_()
-    assert bundle == {"text/plain": repr(crafting), "text/html": text}
     assert text.count("▾") == len(crafting.subgoals_)
     assert "stone_pickaxe+1" in text
     aligned = crafting.alignment_._repr_html_()

@@ -9,8 +9,8 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from align_rudder._estimator import Estimator
 from align_rudder._warnings import warn
 from align_rudder.baselines.lstm.inputs import StepInputs
 from align_rudder.baselines.lstm.streaming import LstmStream, LstmVectorStream
@@ -28,7 +28,7 @@ _WEIGHTS = ("embedding", "numeric", "bias", "recurrent", "head")
 _STEPS = 32  # episodes are padded to a multiple, so that few shapes are compiled
 
 
-class LstmRudder(BaseEstimator):
+class LstmRudder(Estimator):
     """Reward redistribution by an LSTM that predicts the return: RUDDER, the baseline.
 
     It can stand wherever an `AlignRudder` stands: in the wrappers, in the replay buffers, in files.
@@ -305,8 +305,8 @@ class LstmRudder(BaseEstimator):
             raise ValueError(f"{path} is damaged: its returns are {model.offset_}, {model.scale_}")
         return model
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text = super().__repr__(N_CHAR_MAX)
+    def __repr__(self) -> str:
+        text = super().__repr__()
         if not hasattr(self, "weights_"):
             return text
         return f"{text} fitted to {self.n_episodes_} episodes"
