@@ -56,7 +56,7 @@ priorities = st.floats(0.0, 1e6, allow_subnormal=False) | st.just(0.0)
 def test_the_tree_finds_what_cumulative_sums_find(size, changes, us):
     tree, plain = new_tree(size), np.zeros(size)
     for i, p in changes:
-        put(*tree, i % size, p)
+        put(tree, i % size, p)
         plain[i % size] = p
     np.testing.assert_array_equal(tree[0][:size], plain)
     ends = np.cumsum(plain)
@@ -65,7 +65,7 @@ def test_the_tree_finds_what_cumulative_sums_find(size, changes, us):
         return
     for u in us:
         u *= ends[-1]
-        i = find(*tree, u)
+        i = find(tree, u)
         assert plain[i] > 0
         # The two add in different orders: u may lie beyond the leaf by a rounding error.
         slack = 1e-12 * ends[-1]
@@ -81,19 +81,19 @@ def test_whole_priorities_are_found_exactly(weights, data):
     """Whole numbers add up without rounding: the leaf of every u is known."""
     tree = new_tree(len(weights))
     for i, p in enumerate(weights):
-        put(*tree, i, float(p))
+        put(tree, i, float(p))
     ends = np.cumsum(weights)
     u = data.draw(st.integers(0, int(ends[-1]) - 1)) + data.draw(st.sampled_from([0.0, 0.5]))
-    assert find(*tree, u) == np.searchsorted(ends, u, side="right")
+    assert find(tree, u) == np.searchsorted(ends, u, side="right")
 
 
 def test_the_end_of_the_tree_is_its_last_positive_priority():
     tree = new_tree(200)
     for i in (3, 77, 150):
-        put(*tree, i, 0.1)
-    assert find(*tree, tree[0][-1]) == find(*tree, np.inf) == 150
-    put(*tree, 150, 0.0)
-    assert find(*tree, np.inf) == 77
+        put(tree, i, 0.1)
+    assert find(tree, tree[0][-1]) == find(tree, np.inf) == 150
+    put(tree, 150, 0.0)
+    assert find(tree, np.inf) == 77
 
 
 def test_sampling_frequencies_follow_the_priorities():
@@ -101,9 +101,9 @@ def test_sampling_frequencies_follow_the_priorities():
     p = np.random.default_rng(0).random(100) ** 3
     p[::7] = 0.0
     for i in range(100):
-        put(*tree, i, p[i])
+        put(tree, i, p[i])
     n = 40_000
-    counts = np.bincount([find(*tree, uniform(rng) * tree[0][-1]) for _ in range(n)], minlength=100)
+    counts = np.bincount([find(tree, uniform(rng) * tree[0][-1]) for _ in range(n)], minlength=100)
     expected = n * p / p.sum()
     assert (counts[p == 0] == 0).all()
     positive = p > 0
@@ -114,9 +114,9 @@ def test_sampling_frequencies_follow_the_priorities():
 def test_sums_do_not_drift():
     tree, rng = new_tree(1000), np.random.default_rng(0)
     for i in rng.integers(0, 1000, 20_000):
-        put(*tree, i, 10.0 ** rng.uniform(-9, 9))
+        put(tree, i, 10.0 ** rng.uniform(-9, 9))
     for i in range(1000):
-        put(*tree, i, 1e-9)
+        put(tree, i, 1e-9)
     np.testing.assert_allclose(tree[0][-1], 1e-6, rtol=1e-12)
 
 
