@@ -10,13 +10,7 @@ import numpy as np
 
 from align_rudder.episodes import Episode
 
-__all__ = [
-    "check_episodes",
-    "check_numbers",
-    "check_parameters",
-    "check_returns",
-    "check_sequences",
-]
+__all__ = ["check_episodes", "check_parameters", "check_returns", "check_sequences"]
 
 
 def check_episodes(episodes: Sequence[Episode], name: str = "episodes") -> list[Episode]:
@@ -78,31 +72,3 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
     share = parameters["min_conservation"]
     if not (isinstance(share, Real) and 0 <= float(share) < 1):
         raise ValueError(f"min_conservation={share!r} is a share, at least 0 and below 1")
-
-
-def check_numbers(**arguments: tuple[Any, str]) -> None:
-    """Raise an error for the first argument that is not a number of its interval.
-
-    Args:
-        **arguments: Value and interval of each, the interval written as in "[0, 1)", or for whole
-            numbers "whole [1, inf)".
-
-    Example:
-        >>> check_numbers(batch=(10, "whole [1, inf)"), gamma=(1.0, "[0, 1)"))
-        Traceback (most recent call last):
-        ValueError: gamma=1.0 must be a number of at least 0 and below 1
-    """
-    for name, (value, interval) in arguments.items():
-        kind = Integral if interval.startswith("whole ") else Real
-        bounds = interval.removeprefix("whole ")
-        low, high = (float(bound) for bound in bounds[1:-1].split(","))
-        closed = bounds[0] == "[", bounds[-1] == "]"
-        if isinstance(value, kind):
-            number = float(value)
-            inside = low < number < high
-            if inside or (number == low and closed[0]) or (number == high and closed[1]):
-                continue
-        words = [f"{'of at least' if closed[0] else 'above'} {low:g}"] if low > -np.inf else []
-        words += [f"{'at most' if closed[1] else 'below'} {high:g}"] if high < np.inf else []
-        what = "whole number" if kind is Integral else "number" if words else "finite number"
-        raise ValueError(f"{name}={value!r} must be a {what} {' and '.join(words)}".rstrip())

@@ -10,10 +10,9 @@ import numpy as np
 
 from align_rudder._compile import njit
 from align_rudder.baselines.kernels import begin, horizon_of, max_value, step, uniform
-from align_rudder.baselines.protocol import Protocol, Result, Trial
+from align_rudder.baselines.protocol import Protocol, Result, Trial, check_numbers
 from align_rudder.episodes import Episode
 from align_rudder.tasks.mdp import TabularMDP
-from align_rudder.validation import check_numbers
 
 __all__ = [
     "advantages",

@@ -18,13 +18,12 @@ from align_rudder.baselines.kernels import (
     step,
     trace_backup,
 )
-from align_rudder.baselines.protocol import Protocol, Result, Trial
+from align_rudder.baselines.protocol import Protocol, Result, Trial, check_numbers
 from align_rudder.episodes import Episode
 from align_rudder.events import StateEvents
 from align_rudder.model import AlignRudder
 from align_rudder.redistribution import advance
 from align_rudder.tasks.mdp import TabularMDP
-from align_rudder.validation import check_numbers
 
 __all__ = ["learn_align_rudder", "learn_q"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,8 @@ import numpy as np
 from align_rudder.baselines.kernels import evaluate, seeded
 from align_rudder.episodes import Episode
 from align_rudder.tasks.mdp import TabularMDP
-from align_rudder.validation import check_numbers
 
-__all__ = ["Protocol", "Result", "Trial", "behavioural_cloning"]
+__all__ = ["Protocol", "Result", "Trial", "behavioural_cloning", "check_numbers"]
 
 
 @dataclass(frozen=True)
@@ -174,6 +173,34 @@ def _whole_numbers(name: str, values: Any, n: int, i: int) -> np.ndarray:
             f"table has 0 to {n - 1}. Are they from another environment?"
         )
     return found.astype(np.int64)
+
+
+def check_numbers(**arguments: tuple[Any, str]) -> None:
+    """Raise an error for the first argument that is not a number of its interval.
+
+    Args:
+        **arguments: Value and interval of each, the interval written as in "[0, 1)", or for whole
+            numbers "whole [1, inf)".
+
+    Example:
+        >>> check_numbers(batch=(10, "whole [1, inf)"), gamma=(1.0, "[0, 1)"))
+        Traceback (most recent call last):
+        ValueError: gamma=1.0 must be a number of at least 0 and below 1
+    """
+    for name, (value, interval) in arguments.items():
+        kind = Integral if interval.startswith("whole ") else Real
+        bounds = interval.removeprefix("whole ")
+        low, high = (float(bound) for bound in bounds[1:-1].split(","))
+        closed = bounds[0] == "[", bounds[-1] == "]"
+        if isinstance(value, kind):
+            number = float(value)
+            inside = low < number < high
+            if inside or (number == low and closed[0]) or (number == high and closed[1]):
+                continue
+        words = [f"{'of at least' if closed[0] else 'above'} {low:g}"] if low > -np.inf else []
+        words += [f"{'at most' if closed[1] else 'below'} {high:g}"] if high < np.inf else []
+        what = "whole number" if kind is Integral else "number" if words else "finite number"
+        raise ValueError(f"{name}={value!r} must be a {what} {' and '.join(words)}".rstrip())
 
 
 def behavioural_cloning(

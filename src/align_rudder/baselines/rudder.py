@@ -19,10 +19,9 @@ from align_rudder.baselines.kernels import (
 )
 from align_rudder.baselines.lstm import LstmRudder
 from align_rudder.baselines.lstm.weights import advance
-from align_rudder.baselines.protocol import Protocol, Result, Trial
+from align_rudder.baselines.protocol import Protocol, Result, Trial, check_numbers
 from align_rudder.episodes import Episode
 from align_rudder.tasks.mdp import TabularMDP, rollout
-from align_rudder.validation import check_numbers
 
 __all__ = ["learn_rudder", "random_episodes_of"]
 

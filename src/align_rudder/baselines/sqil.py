@@ -17,11 +17,10 @@ from align_rudder.baselines.kernels import (
     step,
     uniform,
 )
-from align_rudder.baselines.protocol import Protocol, Result, Trial
+from align_rudder.baselines.protocol import Protocol, Result, Trial, check_numbers
 from align_rudder.baselines.replay import next_slot
 from align_rudder.episodes import Episode
 from align_rudder.tasks.mdp import TabularMDP
-from align_rudder.validation import check_numbers
 
 __all__ = ["learn_sqil", "soft_backup", "soft_value"]
 
