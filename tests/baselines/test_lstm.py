@@ -420,18 +420,17 @@ text = model.fit(env.demonstrations(8, 0), random).weights_.embedding.tobytes().
 
 @pytest.mark.parametrize("kind", ["lake", "mixed"])
 def test_compiled_forward_pass_equals_jax_and_numpy(kind, lake_data, lake_model, mixed_model):
-    from align_rudder.baselines.lstm.network import Network
+    from align_rudder.baselines.lstm.network import predictions
 
     if kind == "lake":
         model, episodes = lake_model, lake_data[1]
     else:
         model, episodes = mixed_model, mixed(4, 5)
     w = model.weights_
-    network = Network(w.embedding, w.numeric, w.bias, w.recurrent, w.head)
     for episode in episodes[:2]:
         tokens, numbers = model.inputs_.encode_episode(episode)
         compiled = w.predict(tokens, numbers)
-        in_jax = np.asarray(network(tokens[:, None], numbers[:, None]))[:, 0]
+        in_jax = np.asarray(predictions(w, tokens[:, None], numbers[:, None]))[:, 0]
         np.testing.assert_allclose(compiled, in_jax, rtol=0, atol=2e-5)
         np.testing.assert_allclose(compiled, predictions_numpy(w, tokens, numbers), atol=2e-5)
         assert np.ptp(compiled) > 0
@@ -453,12 +452,12 @@ def test_compiled_forward_pass_equals_numpy_for_any_weights(seed, hidden, steps,
 
 def test_padding_and_auxiliary_in_the_loss():
     """The loss of a padded batch is the mean over its episodes, computed step by step."""
-    from align_rudder.baselines.lstm.network import Batch, Network, loss
+    from align_rudder.baselines.lstm.network import Batch, loss
 
     rng = np.random.default_rng(0)
     parts = [(7, 4), (0, 4), (4,), (2, 2), (3,)]
     arrays = [rng.normal(size=shape).astype(np.float32) for shape in parts]
-    weights, network = Weights(*arrays), Network(*arrays)
+    weights = Weights(*arrays)
     lengths, returns = np.array([3, 6]), np.array([0.5, -1.0], np.float32)
     tokens = rng.integers(0, 7, (2, 6, 1)).astype(np.int32)
     numbers = np.zeros((2, 6, 0), np.float32)
@@ -467,7 +466,7 @@ def test_padding_and_auxiliary_in_the_loss():
         n = lengths[i]
         errors = (predictions_numpy(weights, tokens[i, :n], numbers[i, :n]) - returns[i]) ** 2
         expected.append(errors[-1] + 0.3 * errors.mean())
-    got = loss(network, Batch(tokens, numbers, returns, lengths), 0.3)
+    got = loss(weights, Batch(tokens, numbers, returns, lengths), 0.3)
     assert float(got) == pytest.approx(np.mean(expected), rel=1e-5)
 
 

@@ -151,16 +151,7 @@ class LstmRudder(Estimator):
         steps = -(-longest // _STEPS) * _STEPS if self.max_steps is None else int(self.max_steps)
         if longest > steps:
             raise ValueError(f"an episode has {longest} steps, more than max_steps={steps}")
-        settings = training.Settings(
-            hidden=int(self.hidden),
-            updates=int(self.updates),
-            batch_size=int(self.batch_size),
-            learning_rate=float(self.learning_rate),
-            auxiliary=float(self.auxiliary),
-            gate_bias=float(self.gate_bias),
-            steps=steps,
-        )
-        trained = training.train_many(examples, settings, [int(model.seed) for model in models])
+        trained = training.train_many(examples, self, steps, [int(m.seed) for m in models])
         for model, (weights, losses) in zip(models, trained, strict=True):
             if not np.isfinite(losses).all():
                 raise ValueError(
@@ -339,7 +330,6 @@ def _training() -> Any:
         from align_rudder.baselines.lstm import training
     except ImportError as error:
         raise ImportError(
-            "fitting an LSTM needs JAX, Equinox and Optax; install them with "
-            "pip install 'align-rudder[jax]'"
+            "fitting an LSTM needs JAX and Optax; install them with pip install 'align-rudder[jax]'"
         ) from error
     return training
