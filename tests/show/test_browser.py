@@ -355,4 +355,4 @@ def test_print_has_pages_sub_goals_and_the_alignment(opened, crafting, name):
 def test_symbols_stay_text(opened):
     browser = opened("hostile")
     assert HOSTILE in at(browser, "legend").text
-    assert browser.execute_script("return document.scripts.length") == 2
+    assert browser.execute_script("return document.scripts.length") == 3
