@@ -4,6 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+import align_rudder as ar
 from align_rudder.tasks import RoomsEnv, RoomsMap
 
 
