@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 __all__ = [
     "LINE_STYLES",
+    "OKABE_ITO",
     "PALETTE",
     "STRATEGY_COLORS",
     "event_color",
@@ -20,23 +21,36 @@ __all__ = [
     "new_axes",
 ]
 
-# Okabe and Ito's palette, told apart with any kind of colour vision.
-SKY_BLUE, ORANGE, GREEN, YELLOW = "#56B4E9", "#E69F00", "#009E73", "#F0E442"
-VERMILLION, PURPLE, BLUE, GREY = "#D55E00", "#CC79A7", "#0072B2", "#999999"
-NO_EVENT_COLOR = "#bbbbbb"
+OKABE_ITO = {
+    "black": "#000000",
+    "blue": "#0072B2",
+    "gray": "#999999",
+    "green": "#009E73",
+    "orange": "#E69F00",
+    "purple": "#CC79A7",
+    "sky": "#56B4E9",
+    "vermillion": "#D55E00",
+    "yellow": "#F0E442",
+}
+"""Okabe and Ito's colours by name, told apart with any kind of colour vision."""
 
-PALETTE = (SKY_BLUE, ORANGE, GREEN, YELLOW, VERMILLION, PURPLE, BLUE, GREY)
-STRATEGY_COLORS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY_BLUE)
-# Colours, markers and dashes all differ, for print without colour.
-LINE_STYLES = (
-    (VERMILLION, "o", "-"),
-    (BLUE, "s", "--"),
-    (GREEN, "D", "-."),
-    (ORANGE, "^", ":"),
-    (PURPLE, "v", (0, (5, 1, 1, 1, 1, 1))),
-    (SKY_BLUE, "P", (0, (3, 1))),
-    (GREY, "X", (0, (1, 1))),
+
+def _colors(*names: str) -> tuple[str, ...]:
+    return tuple(OKABE_ITO[name] for name in names)
+
+
+PALETTE = _colors("sky", "orange", "green", "yellow", "vermillion", "purple", "blue", "gray")
+STRATEGY_COLORS = _colors("blue", "vermillion", "green", "purple", "orange", "sky")
+LINE_STYLES = tuple(
+    zip(
+        _colors("vermillion", "blue", "green", "orange", "purple", "sky", "gray"),
+        ("o", "s", "D", "^", "v", "P", "X"),
+        ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)), (0, (1, 1))),
+        strict=True,
+    )
 )
+"""Colour, marker and dashes of the first line, the second and so on; all of them differ, for print
+without colour."""
 
 Color = tuple[float, float, float]
 
@@ -47,7 +61,7 @@ def event_color(event: int) -> Color:
     There are eight hues, then the same ones lighter, darker and so on.
     """
     if event < 0:
-        return to_rgb(NO_EVENT_COLOR)
+        return to_rgb("#bbbbbb")
     turn, hue = divmod(event, len(PALETTE))
     base = np.array(to_rgb(PALETTE[hue]))
     towards = turn % 2  # white, or black

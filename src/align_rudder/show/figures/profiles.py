@@ -15,7 +15,7 @@ from scipy.cluster.hierarchy import dendrogram
 
 from align_rudder.profile import Profile
 from align_rudder.show.figures.colors import (
-    GREY,
+    OKABE_ITO,
     STRATEGY_COLORS,
     Color,
     event_color,
@@ -140,7 +140,7 @@ def guide_tree(model: AlignRudder, *, ax: Axes | None = None) -> Axes:
 
     def color(node: int) -> str:
         k = strategy_of[node]
-        return GREY if k < 0 else STRATEGY_COLORS[k % len(STRATEGY_COLORS)]
+        return OKABE_ITO["gray"] if k < 0 else STRATEGY_COLORS[k % len(STRATEGY_COLORS)]
 
     dendrogram(
         model.tree_,
@@ -155,7 +155,7 @@ def guide_tree(model: AlignRudder, *, ax: Axes | None = None) -> Axes:
         size = len(strategy.members)
         ax.plot([], [], color=color(strategy.members[0]), label=f"strategy {k} ({size})")
     if len(model.outliers_):
-        ax.plot([], [], color=GREY, label=f"in none ({len(model.outliers_)})")
+        ax.plot([], [], color=OKABE_ITO["gray"], label=f"in none ({len(model.outliers_)})")
     ax.set(xlabel="distance", ylabel="demonstration")
     ax.legend(frameon=False, fontsize=7, loc="upper left")
     ax.spines[["top", "left"]].set_visible(False)
