@@ -39,7 +39,6 @@ class EventEncoder(ABC):
     """
 
     collapse_runs: ClassVar[bool] = False
-    keys: Sequence[str] | None = None
     shapes_: dict[str, list[int]] | None = None
     symbols_: Sequence[Hashable]
 
@@ -122,7 +121,7 @@ class EventEncoder(ABC):
         needed = self.observation_shapes()
         if needed is None:
             return
-        found = shapes_of(episode, self.keys)
+        found = shapes_of(episode, getattr(self, "keys", None))
         if found != needed:
             raise ValueError(
                 f"the episode has observations of shapes {found}, the events were fitted on "
