@@ -25,7 +25,7 @@ from matplotlib.ticker import MultipleLocator
 import align_rudder as ar
 from align_rudder.data.crafting import crafting_demonstrations, crafting_episode
 from align_rudder.show.figures import event_color
-from align_rudder.show.figures.colors import is_dark
+from align_rudder.show.figures.colors import ink_on
 from align_rudder.show.report import write_report
 from align_rudder.text import letters_for
 
@@ -130,7 +130,7 @@ def segments(model: ar.AlignRudder, demos: Sequence[ar.Episode]) -> Axes:
                     ha="center",
                     va="center",
                     fontsize=7,
-                    color="white" if is_dark(color) else "black",
+                    color=ink_on(color),
                 )
     ax.set(xlabel="step", ylabel="demonstration", yticks=range(len(demos)))
     ax.set_xlim(0, max(map(len, demos)))

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from numbers import Real
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
 from tqdm.auto import tqdm
 
 from align_rudder import kernels
@@ -135,6 +133,9 @@ def pairwise_scores(
 
 def guide_tree(pair_scores: np.ndarray) -> np.ndarray:
     """Return the UPGMA tree over d_ij = 1 − s_ij / min(s_ii, s_jj) as a linkage matrix."""
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
+
     own = np.diag(pair_scores)
     with np.errstate(divide="ignore", invalid="ignore"):
         similarity = pair_scores / np.minimum.outer(own, own)

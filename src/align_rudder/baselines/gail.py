@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 import numpy as np
 
 from align_rudder._compile import njit
-from align_rudder.baselines.kernels import take_step, uniform
-from align_rudder.baselines.protocol import Protocol, Result, Trial, behavioural_cloning
+from align_rudder.baselines.kernels import begin, horizon_of, max_value, step, uniform
+from align_rudder.baselines.protocol import Protocol, Result, Trial, check_numbers
 from align_rudder.episodes import Episode
 from align_rudder.tasks.mdp import TabularMDP
 
@@ -40,10 +41,7 @@ def imitation_reward(logit, kind):
 @njit(cache=True, nogil=True)
 def softmax(logits, s, out):
     """Write the probabilities of the actions of a state into `out`."""
-    top = logits[s, 0]
-    for a in range(1, len(out)):
-        top = max(top, logits[s, a])
-    total = 0.0
+    top, total = max_value(logits, s), 0.0
     for a in range(len(out)):
         out[a] = np.exp(logits[s, a] - top)
         total += out[a]
@@ -58,12 +56,11 @@ def discriminate(scores, s, a, label, step):
 
 
 @njit(cache=True, nogil=True)
-def _play(tables, s, logits, episode, epsilon, rng):
+def _play(logits, episode, tables, epsilon, rng):
     """Act for one episode into its arrays; return its length and whether it ended by itself."""
-    next_states, cumulative, _, terminal, _ = tables
     states, actions, chances = episode
     n_actions = logits.shape[1]
-    n, ended = 0, False
+    s, n, ended = begin(tables, rng), 0, False
     while n < len(actions) and not ended:
         softmax(logits, s, chances[n])
         a, u = 0, uniform(rng)
@@ -73,10 +70,9 @@ def _play(tables, s, logits, episode, epsilon, rng):
             while a < n_actions - 1 and u >= chances[n, a]:
                 u -= chances[n, a]
                 a += 1
-        k = take_step(cumulative, s, a, rng)
         states[n], actions[n] = s, a
-        s, ended = next_states[s, a, k], terminal[s, a, k]
         n += 1
+        s, _, ended = step(tables, s, a, n, rng)
     states[n] = s
     return n, ended
 
@@ -125,19 +121,17 @@ def policy_step(logits, s, a, chances, weight, epsilon, entropy, step):
 
 
 @njit(cache=True, nogil=True)
-def _train(tables, starts, learned, shown, rule, epsilon, episodes, rng):
+def _train(logits, values, scores, shown, rule, tables, epsilon, episodes, rng):
     """Learn policy, values and discriminator in place for some episodes; return the steps taken."""
-    logits, values, scores = learned
     policy_rate, value_rate, discriminator_rate, gamma, trace, entropy, kind, absorbing = rule
-    horizon = len(tables[4]) - 1
+    horizon = horizon_of(tables)
     states, actions = np.empty(horizon + 1, np.int64), np.empty(horizon, np.int64)
     chances = np.empty((horizon, logits.shape[1]))
     rewards, before, gains = np.empty(horizon), np.empty(horizon), np.empty(horizon)
     episode = (states, actions, chances)
     steps = 0
     for _ in range(episodes):
-        start = starts[int(uniform(rng) * len(starts))]
-        n, ended = _play(tables, start, logits, episode, epsilon, rng)
+        n, ended = _play(logits, episode, tables, epsilon, rng)
         steps += n
         length = horizon if absorbing and ended else n
         _tell_apart(scores, episode, n, length, shown, discriminator_rate, rng)
@@ -153,10 +147,9 @@ def _train(tables, starts, learned, shown, rule, epsilon, episodes, rng):
             square += gains[t] * gains[t]
         scale = 1.0 / (np.sqrt(square / n) + _TINY)
         for t in range(n):
-            s = states[t]
+            s, a, weight = states[t], actions[t], gains[t] * scale
             values[s] += value_rate * (gains[t] + before[t] - values[s])
-            weight = gains[t] * scale
-            policy_step(logits, s, actions[t], chances[t], weight, epsilon, entropy, policy_rate)
+            policy_step(logits, s, a, chances[t], weight, epsilon, entropy, policy_rate)
     return steps
 
 
@@ -218,48 +211,29 @@ def learn_gail(
     kinds = {"positive": _POSITIVE, "negative": _NEGATIVE, "difference": _DIFFERENCE}
     if reward not in kinds:
         raise ValueError(f"reward={reward!r} is not known; use one of {sorted(kinds)}")
-    for name, value, right, needed in (
-        ("policy_rate", policy_rate, policy_rate > 0, "above 0"),
-        ("value_rate", value_rate, 0 < value_rate <= 1, "above 0 and at most 1"),
-        ("discriminator_rate", discriminator_rate, discriminator_rate > 0, "above 0"),
-        ("gamma", gamma, 0 <= gamma < 1, "at least 0 and below 1"),
-        ("trace", trace, 0 <= trace <= 1, "0 to 1"),
-        ("entropy", entropy, entropy >= 0, "at least 0"),
-    ):
-        if not right:
-            raise ValueError(f"{name}={value} must be {needed}")
-    trial = Trial(mdp, demonstrations, protocol, seed)
-    logits = behavioural_cloning(mdp, demonstrations, seed, initial_scale)
-    learned: Any = logits, np.zeros(mdp.n_states), np.zeros_like(logits)
-    shown = _pairs_of(trial, absorbing)
-    rule: Any = (
-        float(policy_rate),
-        float(value_rate),
-        float(discriminator_rate),
-        float(gamma),
-        float(trace),
-        float(entropy),
-        kinds[reward],
-        bool(absorbing),
+    check_numbers(
+        policy_rate=(policy_rate, "(0, inf)"),
+        value_rate=(value_rate, "(0, 1]"),
+        discriminator_rate=(discriminator_rate, "(0, inf)"),
+        gamma=(gamma, "[0, 1)"),
+        trace=(trace, "[0, 1]"),
+        entropy=(entropy, "[0, inf)"),
     )
-    epsilon = trial.protocol.epsilon
-
-    def train(episodes: int) -> int:
-        return _train(
-            trial.tables, trial.starts, learned, shown, rule, epsilon, episodes, trial.rng
-        )
-
-    return trial.run(logits, train)
+    trial = Trial(mdp, demonstrations, protocol, seed)
+    logits = trial.cloned(initial_scale)
+    values, scores = np.zeros(mdp.n_states), np.zeros_like(logits)
+    rates = map(float, (policy_rate, value_rate, discriminator_rate, gamma, trace, entropy))
+    rule = (*rates, kinds[reward], bool(absorbing))
+    shown = _pairs_of(trial, absorbing)
+    return trial.run(logits, partial(_train, logits, values, scores, shown, rule))
 
 
 def _pairs_of(trial: Trial, absorbing: bool) -> np.ndarray:
     """Return state and action of each demonstrated step, and of those where it stays at its end."""
     pairs = []
-    for episode, (states, actions, _, following, _) in zip(
-        trial.demonstrations, trial.transitions()
-    ):
-        pairs.append(np.stack([states, actions], axis=1))
-        rest = max(trial.mdp.horizon - len(states), 0)
-        if absorbing and not episode.truncated:
-            pairs.append(np.tile([following[-1], 0], (rest, 1)))
+    for (states, actions, _), ended in zip(trial.paths, trial.ended, strict=True):
+        pairs.append(np.stack([states[:-1], actions], axis=1))
+        rest = max(trial.mdp.horizon - len(actions), 0)
+        if absorbing and ended:
+            pairs.append(np.tile([states[-1], 0], (rest, 1)))
     return np.concatenate(pairs)

@@ -1,7 +1,9 @@
-"""Compiled pieces that all tabular learners share: random numbers, steps, evaluation.
+"""Compiled pieces that all tabular learners share: random numbers, steps, backups, evaluation.
 
 The random numbers are the kernels' own (xorshift64*), so that a trial is the same on every machine,
-whatever else runs.
+whatever else runs. What belongs together is a plain tuple: Numba's cache keeps the classes of named
+ones by reference, and cannot be read once one is renamed. `tables` are next states, cumulative
+probabilities, rewards, ends (each S, A, K), time factors, and the start states.
 """
 
 from __future__ import annotations
@@ -10,7 +12,19 @@ import numpy as np
 
 from align_rudder._compile import njit
 
-__all__ = ["act", "evaluate", "greedy", "seeded", "take_step", "uniform"]
+__all__ = [
+    "act",
+    "begin",
+    "evaluate",
+    "greedy",
+    "horizon_of",
+    "max_value",
+    "q_backup",
+    "seeded",
+    "step",
+    "trace_backup",
+    "uniform",
+]
 
 
 @njit(cache=True, nogil=True)
@@ -47,6 +61,15 @@ def greedy(q, s):
 
 
 @njit(cache=True, nogil=True)
+def max_value(q, s):
+    """Return the largest value of a state; without a branch, which none could predict."""
+    top = q[s, 0]
+    for a in range(1, q.shape[1]):
+        top = max(top, q[s, a])
+    return top
+
+
+@njit(cache=True, nogil=True)
 def act(q, s, epsilon, rng):
     """Return an ε-greedy action."""
     if uniform(rng) < epsilon:
@@ -55,31 +78,66 @@ def act(q, s, epsilon, rng):
 
 
 @njit(cache=True, nogil=True)
-def take_step(cumulative, s, a, rng):
-    """Return which outcome of state and action happens."""
-    u, k = uniform(rng), 0
-    while cumulative[s, a, k] <= u:
-        k += 1
-    return k
+def horizon_of(tables):
+    """Return the time limit of an episode."""
+    return len(tables[4]) - 1
 
 
 @njit(cache=True, nogil=True)
-def evaluate(tables, starts, q, epsilon, episodes, rng):
+def begin(tables, rng):
+    """Return a start state."""
+    starts = tables[5]
+    return starts[int(uniform(rng) * len(starts))]
+
+
+@njit(cache=True, nogil=True)
+def step(tables, s, a, t, rng):
+    """Take an action as step t (from 1); return next state, reward, and whether that is the end."""
+    next_states, cumulative, rewards, terminal, time_factor, _ = tables
+    u, k = uniform(rng), 0
+    while cumulative[s, a, k] <= u:
+        k += 1
+    return next_states[s, a, k], rewards[s, a, k] * time_factor[t], terminal[s, a, k]
+
+
+@njit(cache=True, nogil=True)
+def q_backup(q, s, a, reward, future, learning_rate):
+    """Move Q(s, a) towards reward + future."""
+    q[s, a] += learning_rate * (reward + future - q[s, a])
+
+
+@njit(cache=True, nogil=True)
+def trace_backup(q, states, actions, rewards, parts, n, learning_rate, trace, bootstrap):
+    """Learn from n steps, from the last to the first, with G_t = R_{t+1} + λ G_{t+1}.
+
+    Bootstrapping adds (1−λ) max Q. Where `parts` differ, nothing of what comes later counts.
+    """
+    g = 0.0
+    for t in range(n - 1, -1, -1):
+        if t < n - 1 and parts[t] != parts[t + 1]:
+            g = 0.0
+        future = trace * g
+        if bootstrap and t < n - 1:
+            future += (1.0 - trace) * max_value(q, states[t + 1])
+        g = rewards[t] + future
+        q[states[t], actions[t]] += learning_rate * (g - q[states[t], actions[t]])
+
+
+@njit(cache=True, nogil=True)
+def evaluate(q, tables, epsilon, episodes, rng):
     """Return the mean return of the ε-greedy policy, spread evenly over the start states."""
-    next_states, cumulative, rewards, terminal, time_factor = tables
     policy = np.empty(q.shape[0], np.int64)
     for s in range(q.shape[0]):
         policy[s] = greedy(q, s)
-    total = 0.0
+    starts, total = tables[5], 0.0
     for i in range(episodes):
         s = starts[i * len(starts) // episodes]
-        for t in range(1, len(time_factor)):
+        for t in range(1, horizon_of(tables) + 1):
             a = policy[s]
             if uniform(rng) < epsilon:
                 a = int(uniform(rng) * q.shape[1])
-            k = take_step(cumulative, s, a, rng)
-            total += rewards[s, a, k] * time_factor[t]
-            if terminal[s, a, k]:
+            s, reward, ended = step(tables, s, a, t, rng)
+            total += reward
+            if ended:
                 break
-            s = next_states[s, a, k]
     return total / episodes

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from align_rudder.episodes import Episode
 from align_rudder.events.base import Encoded, EventEncoder
-from align_rudder.events.clusters import EventClustering
 from align_rudder.events.deltas import DeltaEvents
 from align_rudder.events.encoders import FunctionEvents, SymbolEvents, Vocabulary
 from align_rudder.events.observations import leaves
 from align_rudder.events.states import FeatureEvents, StateEvents
 from align_rudder.events.successor import successor_features, successor_representation
+
+if TYPE_CHECKING:
+    from align_rudder.events.clusters import EventClustering
 
 __all__ = [
     "DeltaEvents",
@@ -36,6 +38,14 @@ __all__ = [
 _ENCODERS: dict[str, type[EventEncoder]] = {
     c.__name__: c for c in (DeltaEvents, FeatureEvents, FunctionEvents, StateEvents, SymbolEvents)
 }
+
+
+def __getattr__(name: str) -> Any:
+    if name == "EventClustering":  # scikit-learn takes a second to import
+        from align_rudder.events.clusters import EventClustering
+
+        return EventClustering
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def choose_encoder(

@@ -7,7 +7,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 
 from align_rudder._warnings import warn
 from align_rudder.episodes import Episode, Tree, tree_index
@@ -40,6 +39,7 @@ class EventEncoder(ABC):
     """
 
     collapse_runs: ClassVar[bool] = False
+    shapes_: dict[str, list[int]] | None = None
     symbols_: Sequence[Hashable]
 
     if not TYPE_CHECKING:
@@ -48,6 +48,8 @@ class EventEncoder(ABC):
             """Say that what is missing comes from fitting."""
             if name.startswith("__"):
                 raise AttributeError(name)
+            from sklearn.exceptions import NotFittedError
+
             raise NotFittedError(
                 f"{type(self).__name__} is not fitted; call fit first (it has no {name})"
             )
@@ -138,7 +140,7 @@ class EventEncoder(ABC):
 
     def observation_shapes(self) -> dict[str, list[int]] | None:
         """Return the shape of each part of an observation fitted on; None if any will do."""
-        return getattr(self, "shapes_", None)
+        return self.shapes_
 
     @abstractmethod
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -6,13 +6,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.cluster import KMeans, MiniBatchKMeans
-from sklearn.metrics import euclidean_distances
 
 from align_rudder._compile import njit
 from align_rudder.episodes import Episode, Tree
 from align_rudder.events.base import EventEncoder
-from align_rudder.events.clusters import EventClustering, merge_least_visited
 from align_rudder.events.observations import common_shapes, flat, leaf_names, leaves, numbers
 from align_rudder.sequences import NO_EVENT
 
@@ -162,6 +159,10 @@ class DeltaEvents(EventEncoder):
         The cluster is -1 for changes that are no events. Groups are single changes, or, where
         there are too many, what k-means makes of them.
         """
+        from sklearn.cluster import KMeans, MiniBatchKMeans
+
+        from align_rudder.events.clusters import EventClustering
+
         groups = np.arange(len(z))
         repeated = counts[counts > 1].sum() >= counts.sum() / 2
         limit = self.max_samples if repeated else min(self.max_samples, _MAX_PROPAGATED)
@@ -251,6 +252,10 @@ def few_events(
         size: What makes a cluster small, if not its visits.
         allowed: Which points may share a cluster (n, n); None for all. Each may become "no change".
     """
+    from sklearn.metrics import euclidean_distances
+
+    from align_rudder.events.clusters import merge_least_visited
+
     share = np.bincount(start, weights=visits) / steps
     n_large = int((share > max_share).sum())
     # The last sample stands for "no change"; it can take others in but is never merged.

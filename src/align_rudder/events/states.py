@@ -7,11 +7,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from align_rudder.episodes import Episode, Tree
 from align_rudder.events.base import EventEncoder
-from align_rudder.events.clusters import EventClustering
 from align_rudder.events.observations import common_shapes, flat, leaves, numbers
 from align_rudder.events.successor import successor_features, successor_representation
 from align_rudder.files import decode_symbol, encode_symbol
@@ -139,6 +137,7 @@ class StateEvents(_RegionEvents):
     def _cluster(self, similarity: np.ndarray, visits: np.ndarray, max_events: int) -> np.ndarray:
         if len(visits) <= max_events:
             return np.arange(len(visits))
+        from align_rudder.events.clusters import EventClustering
 
         def run(preference: float | None) -> np.ndarray:
             clustering = EventClustering(
@@ -285,6 +284,10 @@ class FeatureEvents(_RegionEvents):
 
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
         """Learn successor features and cluster the states of the demonstrations."""
+        from sklearn.cluster import KMeans
+
+        from align_rudder.events.clusters import EventClustering
+
         shapes = common_shapes([*episodes, *random_episodes], self.keys)
         vectors = [self._vectors(e.observations, len(e) + 1) for e in [*episodes, *random_episodes]]
         shown = np.concatenate(vectors[: len(episodes)])

@@ -9,8 +9,8 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from align_rudder._estimator import Estimator
 from align_rudder._warnings import warn
 from align_rudder.baselines.lstm.inputs import StepInputs
 from align_rudder.baselines.lstm.streaming import LstmStream, LstmVectorStream
@@ -28,7 +28,7 @@ _WEIGHTS = ("embedding", "numeric", "bias", "recurrent", "head")
 _STEPS = 32  # episodes are padded to a multiple, so that few shapes are compiled
 
 
-class LstmRudder(BaseEstimator):
+class LstmRudder(Estimator):
     """Reward redistribution by an LSTM that predicts the return: RUDDER, the baseline.
 
     It can stand wherever an `AlignRudder` stands: in the wrappers, in the replay buffers, in files.
@@ -151,16 +151,7 @@ class LstmRudder(BaseEstimator):
         steps = -(-longest // _STEPS) * _STEPS if self.max_steps is None else int(self.max_steps)
         if longest > steps:
             raise ValueError(f"an episode has {longest} steps, more than max_steps={steps}")
-        settings = training.Settings(
-            hidden=int(self.hidden),
-            updates=int(self.updates),
-            batch_size=int(self.batch_size),
-            learning_rate=float(self.learning_rate),
-            auxiliary=float(self.auxiliary),
-            gate_bias=float(self.gate_bias),
-            steps=steps,
-        )
-        trained = training.train_many(examples, settings, [int(model.seed) for model in models])
+        trained = training.train_many(examples, self, steps, [int(m.seed) for m in models])
         for model, (weights, losses) in zip(models, trained, strict=True):
             if not np.isfinite(losses).all():
                 raise ValueError(
@@ -305,8 +296,8 @@ class LstmRudder(BaseEstimator):
             raise ValueError(f"{path} is damaged: its returns are {model.offset_}, {model.scale_}")
         return model
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text = super().__repr__(N_CHAR_MAX)
+    def __repr__(self) -> str:
+        text = super().__repr__()
         if not hasattr(self, "weights_"):
             return text
         return f"{text} fitted to {self.n_episodes_} episodes"
@@ -339,7 +330,6 @@ def _training() -> Any:
         from align_rudder.baselines.lstm import training
     except ImportError as error:
         raise ImportError(
-            "fitting an LSTM needs JAX, Equinox and Optax; install them with "
-            "pip install 'align-rudder[jax]'"
+            "fitting an LSTM needs JAX and Optax; install them with pip install 'align-rudder[jax]'"
         ) from error
     return training

@@ -13,7 +13,7 @@ A one-hot x_t makes W x_t a lookup, so that W is stored as the rows of an embedd
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,8 @@ from align_rudder._compile import njit
 __all__ = ["Weights", "advance", "predictions_numpy"]
 
 
-@dataclass(frozen=True, eq=False)
-class Weights:
-    """The weights, all float32; H cells.
+class Weights(NamedTuple):
+    """The weights, all float32; H cells. In JAX, a tree of its arrays.
 
     Attributes:
         embedding: Input weights of categories (rows, 2H): H for the cell input, H for the gate.

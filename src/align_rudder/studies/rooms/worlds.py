@@ -13,12 +13,15 @@ from align_rudder.episodes import Episode
 from align_rudder.events import StateEvents
 from align_rudder.model import AlignRudder
 from align_rudder.show.figures import event_color, grid_of
-from align_rudder.show.figures.maps import draw_walls
+from align_rudder.show.figures.colors import OKABE_ITO
+from align_rudder.show.figures.maps import draw_clusters, draw_walls
 from align_rudder.tasks import RoomsEnv
 
 __all__ = ["cluster_figure", "trajectory_figure"]
 
-_START, _TARGET, _ENTRY, _ARRIVAL = "#D55E00", "#009E73", "#F0E442", "#56B4E9"
+_START, _TARGET, _ENTRY, _ARRIVAL = (
+    OKABE_ITO[name] for name in ("vermillion", "green", "yellow", "sky")
+)
 
 
 def _square(ax: Axes, cell: tuple[int, int], color: str) -> None:
@@ -43,14 +46,7 @@ def cluster_figure(panels: Sequence[tuple[str, RoomsEnv, int]], seed: int = 0) -
         ax.set_visible(False)
     for ax, (title, env, n) in zip(axes, panels):
         events = StateEvents(max_events=15).fit(env.demonstrations(n, seed))
-        votes: dict[tuple[int, int], list[int]] = {}
-        for state, label in zip(events.states_[:, 0], events.labels_, strict=True):
-            votes.setdefault(env.map.cell(int(state))[0], []).append(int(label))
-        image = np.ones((*env.map.shape, 3))
-        for cell, labels in votes.items():
-            image[cell] = event_color(int(np.bincount(labels).argmax()))
-        ax.imshow(image, interpolation="nearest")
-        draw_walls(ax, grid_of(env))
+        draw_clusters(ax, events, grid_of(env))
         ax.set_title(f"{title}: {events.n_events} clusters", fontsize=9, loc="left")
     return figure
 
@@ -74,8 +70,7 @@ def trajectory_figure(envs: Sequence[tuple[str, RoomsEnv]], n: int = 10, seed: i
         above.set_title(title, fontsize=10, loc="left")
         rr = model.redistribute(episode)
         steps = np.arange(1, len(rr.rewards) + 1)
-        colors = [event_color(int(e)) if e >= 0 else "#bbbbbb" for e in rr.events]
-        below.bar(steps, rr.rewards, color=colors, width=1.0)
+        below.bar(steps, rr.rewards, color=[*map(event_color, rr.events.tolist())], width=1.0)
         below.axhline(0.0, color="black", lw=0.6)
         below.set(xlabel="step", xlim=(0, len(steps) + 1))
         below.set_title(

@@ -18,14 +18,17 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 import align_rudder as ar
-from align_rudder.data.crafting import crafting_demonstrations, crafting_episode
+from align_rudder.data.crafting import crafting_episode
 from align_rudder.show.report import write_report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None or DRIVER is None, reason="Chromium and its driver are not installed"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None or DRIVER is None, reason="Chromium and its driver are not installed"
+    ),
+]
 FLAGS = (
     "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking "
     "disable-component-update disable-sync window-size=1280,900"
@@ -33,7 +36,7 @@ FLAGS = (
 HOSTILE = "</script><script>alert(1)</script>"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory):
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
@@ -44,11 +47,6 @@ def browser(tmp_path_factory):
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     yield driver
     driver.quit()
-
-
-@pytest.fixture(scope="module")
-def crafting():
-    return ar.AlignRudder().fit(crafting_demonstrations(10))
 
 
 def _two_strategies():
@@ -62,7 +60,7 @@ def _large():
     rng = np.random.default_rng(0)
     base = rng.integers(0, 12, 500)
     runs = []
-    for _ in range(100):
+    for _ in range(40):
         kept = base[rng.random(500) > 0.1]
         extra = rng.integers(0, 12, 500 - len(kept))
         runs.append(np.insert(kept, np.sort(rng.integers(0, len(kept), len(extra))), extra))
@@ -75,12 +73,12 @@ def _rooms():
     return model, env.demonstrations(3, 1), {"env": env}
 
 
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory, crafting):
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory, crafting, episodes):
     """Return a function that writes a page once and returns its address."""
     folder = tmp_path_factory.mktemp("pages")
     made = {
-        "demo": lambda: (crafting, [crafting_episode(500), crafting_episode(500, False)], {}),
+        "demo": lambda: (crafting, episodes, {}),
         "two": lambda: (_two_strategies(), [(["boat", "dig", "chest"], 0.0)], {}),
         "pair": lambda: (ar.AlignRudder().fit_events(["KDC", "KLDC"]), [], {}),
         "large": lambda: (_large(), [], {}),
@@ -123,6 +121,11 @@ def tip(browser):
     return at(browser, "tip").text.split("\n")
 
 
+def page_color(browser):
+    found = browser.find_element(By.TAG_NAME, "body").value_of_css_property("background-color")
+    return [int(x) for x in found[5:-1].split(",")[:3]]
+
+
 def visible_columns(browser):
     return int(at(browser, "grid").get_attribute("data-visible"))
 
@@ -154,9 +157,7 @@ def test_opens_from_disk_without_error_or_request(opened, pages, name, scheme):
     ]
     assert requests
     assert all(url.startswith(("file:", "data:")) for url in requests)
-    ground = at(browser, "verdict").find_element(By.XPATH, "/html/body")
-    shades = [int(x) for x in ground.value_of_css_property("background-color")[5:-1].split(",")[:3]]
-    assert (sum(shades) > 600) == (scheme == "light")
+    assert (sum(page_color(browser)) > 600) == (scheme == "light")
 
 
 def test_hovering_tells_demonstration_step_event_and_share(opened, crafting):
@@ -339,6 +340,10 @@ def test_map_shows_clusters_and_reward(opened):
 def test_print_has_pages_sub_goals_and_the_alignment(opened, crafting, name):
     browser = opened(name)
     at(browser, "theme").click()
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert page_color(browser) == [255, 255, 255]  # paper is white, whatever the screen is
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert max(page_color(browser)) < 50
     printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     pdf = pypdf.PdfReader(io.BytesIO(base64.b64decode(printed["data"])))
     assert 2 <= len(pdf.pages) < 40
@@ -355,4 +360,4 @@ def test_print_has_pages_sub_goals_and_the_alignment(opened, crafting, name):
 def test_symbols_stay_text(opened):
     browser = opened("hostile")
     assert HOSTILE in at(browser, "legend").text
-    assert browser.execute_script("return document.scripts.length") == 2
+    assert browser.execute_script("return document.scripts.length") == 3
