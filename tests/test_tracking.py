@@ -109,7 +109,7 @@ def of_symbols(gap):
 def steps_of(model, episode):
     """Return what the tracker says of the steps of an episode, as `run_stream` does."""
     steps = track(model.tables_, model.encode(episode))
-    return [steps.rewards, *steps[:5]]
+    return [steps.reward, *steps[:5]]
 
 
 def run_stream(stream, episode):
@@ -368,10 +368,10 @@ def test_online_is_offline_whatever_an_encoder_returns(drawn):
     model = SimpleNamespace(tables_=tables)
     episode = Episode(seen, [0] * (len(seen) - 1), [1.0] * (len(seen) - 1))
     steps = track(tables, tables.encoder.encode(episode))
-    assert np.isfinite(steps.rewards).all()
-    assert np.abs(steps.scores).max() <= 3 * 5 + len(seen)
-    assert steps.events.max(initial=-1) <= tables.encoder.n_events
-    expected = [steps.rewards, *steps[:5]]
+    assert np.isfinite(steps.reward).all()
+    assert np.abs(steps.score).max() <= 3 * 5 + len(seen)
+    assert steps.event.max(initial=-1) <= tables.encoder.n_events
+    expected = [steps.reward, *steps[:5]]
     np.testing.assert_array_equal(run_stream(Stream(model), episode), expected)
     for found in run_vector(VectorStream(model, 2), [episode] * 3)[0]:
         np.testing.assert_array_equal(np.transpose(found), expected)
@@ -385,14 +385,14 @@ def test_a_step_is_matched_where_the_best_alignment_of_the_episode_so_far_ends_w
     events = scorer.known(np.array(seen))
     steps = track(tables, Encoded(NO_EVENT, events))
     for t in range(len(events)):
-        k = tables.strategy_of[steps.cells[t]]
+        k = tables.strategy_of[steps.cell[t]]
         matched = match_columns(pssms[k], events[: t + 1], scorer.gap)
-        assert max(matched, default=-1) == tables.column_of[steps.cells[t]]
-        if matched[-1] != steps.columns[t]:  # aligned anew to the same column, at some cost
-            assert steps.columns[t] == -1
+        assert max(matched, default=-1) == tables.column_of[steps.cell[t]]
+        if matched[-1] != steps.column[t]:  # aligned anew to the same column, at some cost
+            assert steps.column[t] == -1
             assert scorer.gap > 0
-            assert steps.cells[t] == steps.cells[t - 1]
-            assert steps.rewards[t] <= 0
+            assert steps.cell[t] == steps.cell[t - 1]
+            assert steps.reward[t] <= 0
 
 
 @prop
@@ -401,7 +401,7 @@ def test_only_reaching_a_subgoal_moves_an_episode_on(drawn):
     tables, _, goals, seen = drawn
     steps = track(tables, Encoded(NO_EVENT, np.array(seen)))
     at, following = 0, 0
-    for cell, column, found in zip(steps.cells, steps.columns, steps.subgoals, strict=True):
+    for cell, column, found in zip(steps.cell, steps.column, steps.subgoal, strict=True):
         k, behind = tables.strategy_of[cell], tables.subgoal_of[cell]
         assert behind == sum(goal <= tables.column_of[cell] for goal in goals[k])
         if column in goals[k] or k != tables.strategy_of[at]:
@@ -417,7 +417,7 @@ def goals_on_the_way(*sequences):
     scorer = Scorer([np.where(np.eye(5), [[2, 1, 2, 1, 2]], -np.inf).astype(float)])
     tables = TrackerTables.of(GivenEvents(5), scorer, 1.0, [[0, 2, 4]])
     ids = [np.array(["AbCdE".index(x) for x in sequence]) for sequence in sequences]
-    return [track(tables, Encoded(NO_EVENT, events)).subgoals.tolist() for events in ids]
+    return [track(tables, Encoded(NO_EVENT, events)).subgoal.tolist() for events in ids]
 
 
 def test_next_is_the_first_subgoal_behind_the_last_one_reached():

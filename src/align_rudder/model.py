@@ -405,7 +405,7 @@ class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompat
 
     def _redistribute(self, encoded: Encoded, ret: float) -> Redistribution:
         steps = track(self.tables_, encoded)
-        return Redistribution.from_scores(steps.scores, steps.events, steps.cells, ret, self.scale_)
+        return Redistribution.from_scores(steps.score, steps.event, steps.cell, ret, self.scale_)
 
     def redistribute(self, episode: Episode) -> Redistribution:
         """Return the share of every step in the episode's return."""
@@ -456,7 +456,7 @@ class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompat
         # The start state is taken as a step, so that there is a place before the first one.
         whole = Encoded(NO_EVENT, np.concatenate([[encoded.start], encoded.events]))
         steps = track(self.tables_, whole)
-        cell, following = steps.cells[-1], int(steps.subgoals[-1])
+        cell, following = steps.cell[-1], int(steps.subgoal[-1])
         k, column = int(self.tables_.strategy_of[cell]), int(self.tables_.column_of[cell])
         done: list[int] = []
         goals = self.strategies_[k].subgoals if self.strategies_ else []
@@ -464,7 +464,7 @@ class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompat
             matched = set(self.matched_columns(encoded, k).tolist())
             done = [i for i, goal in enumerate(goals) if goal.column in matched]
         left = following if following < len(goals) else None
-        return Progress(k, column, tuple(done), left, float(steps.scores[-1] - steps.scores[0]))
+        return Progress(k, column, tuple(done), left, float(steps.score[-1] - steps.score[0]))
 
     def matched_columns(self, encoded: Encoded, strategy: int = 0) -> np.ndarray:
         """Return the profile column to which each step of an episode is aligned (T,), -1 for none.

@@ -32,7 +32,7 @@ __all__ = [
     "AnyStream",
     "AnyVectorStream",
     "RewardModel",
-    "Steps",
+    "Step",
     "Stream",
     "TrackedModel",
     "TrackerTables",
@@ -233,34 +233,34 @@ def _follow_all(events, scores, cells, columns, subgoals, pssm, bounds, gap, pla
         scores[t], cells[t], subgoals[t] = score, cell, subgoal
 
 
-class Steps(NamedTuple):
-    """What the tracker says of the steps of an episode (T,).
+class Step(NamedTuple):
+    """What the tracker says of a step; of the steps of an episode, in arrays (T,).
 
     Attributes:
-        events: Their events, -1 for none, n for any that the model does not know.
-        scores: S(τ_t), zero after the start state.
-        cells: Where on the profiles the episode stands.
-        columns: The profile column to which the step is matched, -1 for none.
-        subgoals: Index of the next sub-goal.
-        rewards: The redistributed reward R_{t+1}.
+        event: Its event, -1 for none, n for any that the model does not know.
+        score: S(τ_t), zero after the start state.
+        cell: Where on the profiles the episode stands.
+        column: The profile column to which the step is matched, -1 for none.
+        subgoal: Index of the next sub-goal.
+        reward: The redistributed reward R_{t+1}.
     """
 
-    events: np.ndarray
-    scores: np.ndarray
-    cells: np.ndarray
-    columns: np.ndarray
-    subgoals: np.ndarray
-    rewards: np.ndarray
+    event: np.ndarray
+    score: np.ndarray
+    cell: np.ndarray
+    column: np.ndarray
+    subgoal: np.ndarray
+    reward: np.ndarray
 
 
-def track(tables: TrackerTables, encoded: Encoded) -> Steps:
-    """Return what the tracker says of each step of a whole episode."""
+def track(tables: TrackerTables, encoded: Encoded) -> Step:
+    """Return what the tracker says of each step of a whole episode (T,)."""
     events = tables.scorer.known(np.concatenate([[encoded.start], encoded.events]))
     scores = np.empty(len(events))
     cells, columns, subgoals = (np.empty(len(events), np.int64) for _ in range(3))
     _follow_all(events, scores, cells, columns, subgoals, *tables.scorer.tables, tables.places)
     rewards = np.diff(scores - scores[0]) * tables.scale
-    return Steps(events[1:], scores[1:] - scores[0], cells[1:], columns[1:], subgoals[1:], rewards)
+    return Step(events[1:], scores[1:] - scores[0], cells[1:], columns[1:], subgoals[1:], rewards)
 
 
 class _Running:
