@@ -59,7 +59,7 @@ def test_events_lead_to_the_same_places(drawn):
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(tracked())
 def test_the_grid_is_fine_and_its_sums_are_exact(drawn):
-    tables, _, events = drawn
+    tables, _, _ = drawn
     rounded = twin.on_grid(tables).scorer.tables[0]
     wide = tables.scorer.tables[0]
     finite = np.isfinite(rounded) & np.isfinite(wide)

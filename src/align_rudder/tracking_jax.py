@@ -9,6 +9,7 @@ are those of NumPy, but for differences of scores below that grid.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +52,7 @@ def on_grid(tables: tracking.TrackerTables) -> tracking.TrackerTables:
     bound = max(float(np.add.reduceat(best, bounds[:-1]).max()), float(np.abs(finite).max()))
     exponent = np.ceil(np.log2(max(bound, _LEAST))) + 1 - _MANTISSA
     grid = 2.0**exponent
-    parts = [wide[:-1, a + 1 : b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    parts = [wide[:-1, a + 1 : b] for a, b in pairwise(bounds)]
     rounded = [np.round(part / grid) * grid for part in parts]
     return replace(tables, scorer=Scorer(rounded, round(gap / grid) * grid))
 

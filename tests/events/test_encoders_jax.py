@@ -42,11 +42,12 @@ def test_states_of_text_and_numbers_beyond_jax_are_refused():
 
 
 def test_an_environment_of_another_kind_is_refused():
-    events = in_jax(
-        ar.StateEvents().fit([ar.Episode([[0, 1], [1, 1], [2, 0]], [0, 0], [0, 1])] * 2)
-    )
-    with pytest.raises(ValueError, match="values of 2 numbers, the environment gives 3"):
-        events.start_event(np.array([0, 1, 2]))
+    demos = [ar.Episode([[0, 1], [1, 1], [2, 0]], [0, 0], [0, 1])] * 2
+    for encoder in (ar.StateEvents(), ar.SymbolEvents(), ar.DeltaEvents(), ar.FeatureEvents()):
+        events, three = in_jax(encoder.fit(demos)), np.array([0, 1, 2])
+        with pytest.raises(ValueError, match="fitted on 2 numbers, the environment gives 3"):
+            events.transition_event(three, 0, 0.0, three, {})
+    events = in_jax(ar.StateEvents().fit(demos))
     with pytest.raises(ValueError, match="discrete states, the observation is float32"):
         events.start_event(np.array([0, 1], np.float32))
 

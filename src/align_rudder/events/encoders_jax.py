@@ -7,7 +7,7 @@ from the user.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from align_rudder.events.base import EventEncoder
 from align_rudder.events.deltas import DeltaEvents
 from align_rudder.events.encoders import SymbolEvents
+from align_rudder.events.observations import parts
 from align_rudder.events.states import FeatureEvents, StateEvents
 from align_rudder.sequences import NO_EVENT
 
@@ -89,6 +90,7 @@ class Deltas(JaxEvents):
 
     def change_event(self, before: jax.Array, after: jax.Array) -> jax.Array:
         """Return the event of a change of the numbers (F,), -1 for none."""
+        _check_size(len(self.projection), after)
         delta = (_signed(after) - _signed(before)).astype(jnp.float32)
         z = jnp.sum(delta[:, None] * self.projection, axis=0)
         distance = jnp.sum((z - self.exemplars) ** 2, axis=1)
@@ -187,8 +189,9 @@ class Features(_Regions):
         return cls(arrays, labels, None if encoder.keys is None else tuple(encoder.keys))
 
     def start_event(self, obs: Any) -> jax.Array:
-        a = self.arrays
-        standard = (_flat(obs, self.keys).astype(jnp.float32) - a["mean"]) / a["scale"]
+        a, numbers = self.arrays, _flat(obs, self.keys).astype(jnp.float32)
+        _check_size(len(a["mean"]), numbers)
+        standard = (numbers - a["mean"]) / a["scale"]
         distance = jnp.sum((standard - a["regions"]) ** 2, axis=1)
         phi = jax.nn.softmax(-distance / (2 * a["width"]))
         psi = jnp.sum(phi[:, None] * a["weights"], axis=0)
@@ -242,13 +245,17 @@ def _table(rows: np.ndarray, what: str) -> jax.Array:
     return table
 
 
+def _check_size(needed: int, found: jax.Array) -> None:
+    if needed != found.shape[0]:
+        raise ValueError(
+            f"the model was fitted on {needed} numbers, the environment gives {found.shape[0]}; "
+            "wrap the environment the model was fitted for"
+        )
+
+
 def _look_up(rows: jax.Array, labels: jax.Array, value: jax.Array, missing: int) -> jax.Array:
     """Return the label of the row that is the value."""
-    if rows.shape[1] != value.shape[0]:
-        raise ValueError(
-            f"the model knows values of {rows.shape[1]} numbers, the environment gives "
-            f"{value.shape[0]}; wrap the environment the model was fitted for"
-        )
+    _check_size(rows.shape[1], value)
     same = (rows == value).all(axis=1)
     return jnp.where(same.any(), labels[same.argmax()], missing)
 
@@ -258,15 +265,6 @@ def _signed(x: jax.Array) -> jax.Array:
     return x.astype(jnp.int32) if x.dtype.kind in "bu" else x
 
 
-def _leaves(tree: Any, keys: Sequence[str] | None) -> list[Any]:
-    if isinstance(tree, Mapping):
-        names = keys if keys is not None else sorted(tree)
-        return [leaf for name in names for leaf in _leaves(tree[name], None)]
-    if isinstance(tree, tuple):
-        return [leaf for part in tree for leaf in _leaves(part, None)]
-    return [tree]
-
-
 def _flat(tree: Any, keys: Sequence[str] | None) -> jax.Array:
     """Return an observation as one vector, in the order of the NumPy encoders."""
-    return jnp.concatenate([jnp.ravel(jnp.asarray(leaf)) for leaf in _leaves(tree, keys)])
+    return jnp.concatenate([jnp.ravel(jnp.asarray(part)) for part in parts(tree, keys)])

@@ -14,7 +14,15 @@ from align_rudder._warnings import warn
 from align_rudder.gym.spaces import ProgressSpace
 from align_rudder.tracking import AnyStream, AnyVectorStream, RewardModel
 
-__all__ = ["RedistributeReward", "Redistributing", "check_correction", "copied", "resolve_model"]
+__all__ = [
+    "INFO_KEYS",
+    "RedistributeReward",
+    "Redistributing",
+    "check_correction",
+    "copied",
+    "resolve_model",
+    "warn_of_keys",
+]
 
 
 def resolve_model(model: RewardModel | str | os.PathLike[str]) -> RewardModel:
@@ -53,7 +61,7 @@ def copied(tree: Any) -> Any:
     return tree
 
 
-_KEYS = (
+INFO_KEYS = (
     "original_reward",
     "redistributed",
     "event",
@@ -62,6 +70,12 @@ _KEYS = (
     "strategy",
     "correction",
 )
+
+
+def warn_of_keys(info: Mapping[str, Any]) -> None:
+    """Warn where the environment's own info has entries that the wrapper writes."""
+    if taken := [key for key in INFO_KEYS if key in info]:
+        warn(f"the environment's info has {taken}, which this wrapper replaces", stacklevel=5)
 
 
 class Redistributing(RecordConstructorArgs):
@@ -104,9 +118,7 @@ class Redistributing(RecordConstructorArgs):
         """Warn, once, of what the environment does that a user may not expect."""
         if not self._seen_info:
             self._seen_info = True
-            if taken := [key for key in _KEYS if key in info]:
-                what = f"the environment's info has {taken}, which this wrapper replaces"
-                warn(what, stacklevel=4)
+            warn_of_keys(info)
         if paid_early and not self._warned:
             self._warned = True
             warn(
