@@ -20,11 +20,6 @@ import workshop  # noqa: E402
 from align_rudder.hierarchy import ppo as ppo_module  # noqa: E402
 from align_rudder.hierarchy.agents import new_agent, new_separate_agents  # noqa: E402
 from align_rudder.hierarchy.aligned import PAYS, AlignedState, AlignedTask, PlainTask  # noqa: E402
-from align_rudder.hierarchy.alignment import (  # noqa: E402
-    Position,
-    goal_rewards,
-    next_subtask,
-)
 from align_rudder.hierarchy.cloning import clone_agent  # noqa: E402
 from align_rudder.hierarchy.evaluation import evaluate  # noqa: E402
 from align_rudder.hierarchy.manager import managed, new_manager  # noqa: E402
@@ -37,6 +32,7 @@ from align_rudder.hierarchy.resets import (  # noqa: E402
     watch,
 )
 from align_rudder.hierarchy.training import Training  # noqa: E402
+from align_rudder.tracking_jax import TrackerState  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 TASK = workshop.Workshop()
@@ -227,7 +223,7 @@ def test_an_agent_that_learns_its_own_subtask_alone_is_paid_for_its_subgoal_alon
     at_goals = reward > 0
     assert at_goals.sum() == metrics.reached.sum()
     np.testing.assert_array_equal(ended, at_goals if own else at_goals & (subtask == K - 1))
-    worth = ppo.reward_scale * np.asarray(goal_rewards(task.tables))[subtask]
+    worth = ppo.reward_scale * np.asarray(task.tables.worth)[subtask]
     first = np.cumsum(at_goals, axis=0) * at_goals == 1
     extra = 0.0 if own else ppo.reward_scale * 5.0 * first
     np.testing.assert_allclose(reward, np.where(at_goals, worth + extra, 0.0), rtol=1e-5)
@@ -235,7 +231,7 @@ def test_an_agent_that_learns_its_own_subtask_alone_is_paid_for_its_subgoal_alon
 
 def test_what_subgoals_are_worth_is_their_share_of_the_demonstrations(model, task):
     """Here the demonstrations reach the sub-goals one after the other, and nothing else pays."""
-    worth = np.asarray(goal_rewards(task.tables))
+    worth = np.asarray(task.tables.worth)
     np.testing.assert_allclose(worth, [goal.reward for goal in model.subgoals_], rtol=1e-2)
 
 
@@ -340,11 +336,9 @@ def numbered(numbers, subtask):
     numbers = jnp.asarray(numbers)
     n = len(numbers)
     zero, none = jnp.zeros(n), jnp.zeros(n, jnp.int32)
-    position = Position(jnp.zeros((n, 3)), zero, none)
     subtask = jnp.broadcast_to(jnp.asarray(subtask, jnp.int32), (n,))
-    return AlignedState(
-        numbers, position, jnp.zeros((n, 2), jnp.int32), subtask, zero, zero, none + 7, none
-    )
+    position = TrackerState(jnp.zeros((n, 1, 3)), zero, none, zero, none, subtask)
+    return AlignedState(numbers, position, jnp.zeros((n, 2), bool), zero, zero, none + 7, none)
 
 
 def held(starts, k):
@@ -359,7 +353,7 @@ def test_demonstrations_fill_the_buffers_with_where_subtasks_begin(task, shown, 
         assert (items[k] == expected).all()
         np.testing.assert_array_equal(starts.states.begun[k], k)
         np.testing.assert_array_equal(starts.states.subtask[k], k)
-        np.testing.assert_array_equal(next_subtask(task.tables, starts.states.counts[k, 0]), k)
+        assert starts.states.reached[k].sum(axis=1).tolist() == [k] * 4
         assert not starts.states.pending[k].any()
         assert not starts.states.idle[k].any()
     # The first state of each demonstration's second sub-task, in their order.

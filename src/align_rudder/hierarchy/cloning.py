@@ -14,7 +14,6 @@ import optax
 from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
-from align_rudder.hierarchy.alignment import start_position
 from align_rudder.hierarchy.ppo import Examples
 
 __all__ = ["Shown", "aligned_states", "clone_agent", "follow_demonstrations"]
@@ -23,9 +22,7 @@ __all__ = ["Shown", "aligned_states", "clone_agent", "follow_demonstrations"]
 def aligned_states(task: AlignedTask, states: Any) -> AlignedState:
     """Return every state of a demonstration (T + 1, …) with where it stands."""
     features = jax.vmap(task.task.features)(states)
-    zero, none = jnp.float32(0), jnp.int32(0)
-    counts = jnp.zeros(task.tables.n_events, jnp.int32)
-    first = AlignedState(None, start_position(task.tables), counts, none, zero, zero, none, none)
+    first = task.start(None)
 
     def follow(s: AlignedState, pair: tuple[jax.Array, jax.Array]) -> Any:
         new = task.follow(s, *pair)[0]

@@ -41,15 +41,15 @@ class Evaluation(NamedTuple):
     """Episodes from new worlds (N,).
 
     Attributes:
-        subtask: The first sub-goal that was not reached.
-        counts: How often each event happened (N, n).
+        subtask: The next sub-goal at the end.
+        reached: Which sub-goals were reached (N, K).
         solved: Whether the task was solved.
         steps: Steps taken.
         features: Features at the end (N, F).
     """
 
     subtask: jax.Array
-    counts: jax.Array
+    reached: jax.Array
     solved: jax.Array
     steps: jax.Array
     features: jax.Array
@@ -214,4 +214,4 @@ def _put(play: _Play, rows: jax.Array, part: _Play) -> _Play:
 def _result(task: AlignedTask, play: _Play) -> Evaluation:
     s = play.states
     features = jax.vmap(task.task.features)(s.state)
-    return Evaluation(s.subtask, s.counts, play.solved, play.steps, features)
+    return Evaluation(s.subtask, s.reached, play.solved, play.steps, features)

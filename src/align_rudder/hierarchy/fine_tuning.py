@@ -213,7 +213,7 @@ def fine_tune(
         for i, env in enumerate(envs):
             moved = env.step(choice_of(chosen, i))
             # Paid for its sub-goal alone, not for all on the way, it leaves to others their work.
-            reward[i] = env.worth[subtask] * ppo.reward_scale if moved.reached else 0.0
+            reward[i] = env.worth[subtask] * ppo.reward_scale if moved.goal == subtask else 0.0
             ended[i] = moved.reached or moved.ended or env.idle >= tuning.patience
             if moved.reached:
                 replays.add(env)

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
-from align_rudder.hierarchy.alignment import goal_rewards
 from align_rudder.hierarchy.improvement import (
     PPO,
     Examples,
@@ -75,7 +74,7 @@ def _play(
     task: AlignedTask, ppo: PPO, learner: Learner
 ) -> tuple[Learner, Steps, jax.Array, Metrics]:
     """Play a batch; return it, the values after it, and what it showed."""
-    k, worth = task.n_subtasks, goal_rewards(task.tables)
+    k, worth = task.n_subtasks, task.tables.worth
 
     def step(
         carry: tuple[AlignedState, Starts, jax.Array], _: None
@@ -92,7 +91,8 @@ def _play(
         stop, paid = ended, out.reward
         if ppo.own_subtask:
             # Not all that was gained on the way: it would learn to do the work of others first.
-            stop, paid = ended | out.reached, jnp.where(out.reached, worth[subtask], 0.0)
+            own = out.goal == subtask
+            stop, paid = ended | out.reached, jnp.where(own, worth[subtask], 0.0)
         reward = paid * ppo.reward_scale
         # A cut-off episode would have gone on: the value before stands for what would have come.
         reward = reward + jnp.where(out.cut, ppo.gamma * value, 0.0)

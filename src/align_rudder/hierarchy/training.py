@@ -19,8 +19,7 @@ from tqdm import tqdm
 
 from align_rudder.files import write_whole
 from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
-from align_rudder.hierarchy.aligned import PAYS, AlignedTask, PlainTask
-from align_rudder.hierarchy.alignment import AlignmentTables, reached_goals
+from align_rudder.hierarchy.aligned import PAYS, AlignedTask, AlignmentTables, PlainTask
 from align_rudder.hierarchy.cloning import Shown, clone_agent, follow_demonstrations
 from align_rudder.hierarchy.devices import Devices
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds
@@ -123,7 +122,7 @@ class Training:
 
     def configuration(self, tables: AlignmentTables) -> dict[str, Any]:
         """Return what checkpoints must agree on."""
-        return json.loads(json.dumps({**asdict(self), "alignment": digest(tables)}))
+        return json.loads(json.dumps({**asdict(self), "alignment": tables.digest}))
 
 
 @dataclass
@@ -466,7 +465,7 @@ class _Trainer:
             self._count(steps)
             if self.devices.first:
                 head = [self.at.phase, self.at.updates, self.at.steps]
-                reached = np.asarray(reached_goals(judged.tables, found.counts)).sum(axis=0)
+                reached = np.sum(found.reached, axis=0)
                 self.evaluations.write([*head, training.worlds, solved, steps, *reached.tolist()])
                 done = f"{self.at.steps:,} of {training.steps:,} steps ({self.at.phase})"
                 _logger.info("%s: %d of %d new worlds solved", done, solved, training.worlds)
