@@ -6,7 +6,7 @@ import sys
 import workshop
 
 from align_rudder.hierarchy import training
-from align_rudder.hierarchy.alignment import tables_of
+from align_rudder.hierarchy.aligned import tables_of
 from align_rudder.hierarchy.devices import find_devices
 from align_rudder.hierarchy.ppo import PPO
 from align_rudder.hierarchy.training import Training, train

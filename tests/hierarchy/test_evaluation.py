@@ -10,8 +10,7 @@ import jax.numpy as jnp  # noqa: E402
 from workshop import GEM, TABLE, TREE, USE, Workshop, demonstrations, fitted  # noqa: E402
 
 from align_rudder.hierarchy import evaluation  # noqa: E402
-from align_rudder.hierarchy.aligned import AlignedTask  # noqa: E402
-from align_rudder.hierarchy.alignment import tables_of  # noqa: E402
+from align_rudder.hierarchy.aligned import AlignedTask, tables_of  # noqa: E402
 
 
 class Clumsy(eqx.Module):

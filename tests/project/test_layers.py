@@ -27,7 +27,7 @@ LAYERS = [
     {"clustalw", "alignment"},
     {"strategies", "profile"},
     {"redistribution"},
-    {"tracking"},
+    {"tracking", "tracking_jax"},
     {"subtasks"},
     {"model", "storage", "summary", "validation"},
     {"data", "runs"},

@@ -19,7 +19,7 @@ from align_rudder.runs.progress import bars_or_lines
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from align_rudder.hierarchy.alignment import AlignmentTables
+    from align_rudder.hierarchy.aligned import AlignmentTables
     from align_rudder.model import AlignRudder
     from align_rudder.tasks.diamond.demos import Demonstration
     from align_rudder.tasks.diamond.task import DiamondTask
@@ -55,7 +55,7 @@ class Prepared(NamedTuple):
 
 def prepare(path: str | None = None) -> Prepared:
     """Load demonstrations, those that come with the package if no file is given, and align them."""
-    from align_rudder.hierarchy.alignment import tables_of
+    from align_rudder.hierarchy.aligned import tables_of
     from align_rudder.tasks.diamond.demos import fit_demonstrations, load_demonstrations
     from align_rudder.tasks.diamond.task import DiamondTask
 

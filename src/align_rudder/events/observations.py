@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from align_rudder.episodes import Episode, Tree
 
-__all__ = ["common_shapes", "flat", "leaf_names", "leaves", "numbers", "shapes_of"]
+__all__ = ["common_shapes", "flat", "leaf_names", "leaves", "numbers", "parts", "shapes_of"]
 
 
-def leaves(tree: Tree, keys: Sequence[str] | None = None) -> list[np.ndarray]:
-    """Return the arrays of a tree in a fixed order; of a dict, those of `keys` where given."""
+def parts(tree: Any, keys: Sequence[str] | None = None) -> list[Any]:
+    """Return the parts of a tree in a fixed order; of a dict, those of `keys` where given."""
     if isinstance(tree, Mapping):
         if keys is not None and (missing := [k for k in keys if k not in tree]):
             raise ValueError(f"the observation has no {missing}; it has {sorted(tree)}")
         return [
-            leaf for k in (keys if keys is not None else sorted(tree)) for leaf in leaves(tree[k])
+            part for k in (keys if keys is not None else sorted(tree)) for part in parts(tree[k])
         ]
     if keys is not None:
         raise ValueError(
             f"keys={list(keys)} name entries of a dict, but the observation is no dict"
         )
     if isinstance(tree, tuple):
-        return [leaf for part in tree for leaf in leaves(part)]
-    return [np.asarray(tree)]
+        return [part for one in tree for part in parts(one)]
+    return [tree]
+
+
+def leaves(tree: Tree, keys: Sequence[str] | None = None) -> list[np.ndarray]:
+    """Return the arrays of a tree in a fixed order; of a dict, those of `keys` where given."""
+    return [np.asarray(part) for part in parts(tree, keys)]
 
 
 def shapes_of(episode: Episode, keys: Sequence[str] | None = None) -> dict[str, list[int]]:

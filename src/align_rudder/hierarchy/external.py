@@ -61,31 +61,32 @@ class Moved(NamedTuple):
     """What a step gave.
 
     Attributes:
-        reward: Redistributed reward since the last sub-goal, if one was reached; else 0. All of a
-            demonstration's together are 1, whatever the environment pays for it.
-        reached: Whether a sub-goal was reached.
+        reward: Redistributed reward since the last sub-goal, if the episode came past its own; else
+            0. All of a demonstration's together are 1, whatever the environment pays for it.
+        goal: The sub-goal that the step reached, -1 for none.
+        reached: Whether it brought the episode past its sub-goal, by reaching it or a later one.
         ended: Whether the episode ended.
         solved: Whether the environment paid for it.
     """
 
     reward: float
+    goal: int
     reached: bool
     ended: bool
     solved: bool
 
 
 class Followed:
-    """An environment whose episode is followed along the alignment.
+    """An environment whose episodes are tracked along the alignment.
 
     Args:
         env: The environment.
-        model: The fitted model.
+        model: A fitted model with one strategy.
         view: How networks see the environment.
 
     Attributes:
         seen: Observation for the network.
-        subtask: The first sub-goal not yet reached.
-        cell: Where on the profile the episode stands.
+        reached: Which sub-goals were reached (K,).
         idle: Steps since the last sub-goal.
         worth: Redistributed reward of each sub-goal (K,), the mean over the demonstrations.
         seed: Seed of the episode.
@@ -95,23 +96,35 @@ class Followed:
     def __init__(self, env: gym.Env[Any, Any], model: AlignRudder, view: View) -> None:
         self.env, self.view = env, view
         self.stream = model.stream()
-        self.goals = np.array([goal.event for goal in model.subgoals_])
-        if not len(self.goals):
+        if len(model.strategies_) > 1:
+            raise ValueError(
+                f"the demonstrations follow {len(model.strategies_)} strategies; sub-tasks are "
+                "those of one: fit with strategies=1, or to the demonstrations of one strategy"
+            )
+        self._goal_at = {goal.column: k for k, goal in enumerate(model.subgoals_)}
+        if not self._goal_at:
             raise ValueError(
                 "the model has no sub-goals; lower its subgoal_threshold or subgoal_conservation"
             )
         whole = float(np.mean(model.returns_)) - model.baseline
         self.scale = 1 / whole if whole > 0 else 1.0
         self.worth = self.scale * np.array([goal.reward for goal in model.subgoals_])
-        self.needed = np.array(
-            [(self.goals[: k + 1] == event).sum() for k, event in enumerate(self.goals)]
-        )
         self.ended = True
 
     @property
     def n_subtasks(self) -> int:
         """Number of sub-goals K."""
-        return len(self.goals)
+        return len(self.worth)
+
+    @property
+    def subtask(self) -> int:
+        """The next sub-goal, K if none is left."""
+        return self.stream.subgoal
+
+    @property
+    def cell(self) -> int:
+        """Where on the profile the episode stands."""
+        return self.stream.cell
 
     def begin(self, seed: int) -> None:
         """Begin an episode."""
@@ -120,20 +133,14 @@ class Followed:
         self.stream.reset(self.obs)
         self.view.begin()
         self.seen = self.view.see(self.obs)
-        self.counts = np.zeros(self.goals.max() + 1, int)
-        self.subtask = self.idle = 0
-        self.pending, self.ended = 0.0, False
-
-    @property
-    def cell(self) -> int:
-        """Where on the profile the episode stands."""
-        return self.stream.cell
+        self.reached = np.zeros(self.n_subtasks, bool)
+        self.idle, self.pending, self.ended = 0, 0.0, False
 
     def step(self, choice: Any) -> Moved:
         """Do what the network chose."""
         if self.ended:
             raise ValueError("the episode has ended; call begin()")
-        action = self.view.do(choice)
+        action, before = self.view.do(choice), self.subtask
         obs, reward, terminated, truncated, info = self.env.step(action)
         gain = self.stream.step(self.obs, action, float(reward), obs, info)
         self.pending += self.scale * gain
@@ -141,16 +148,14 @@ class Followed:
         self.done.append(choice)
         self.seen = self.view.see(obs)
         self.ended = terminated or truncated
-        if 0 <= self.stream.event < len(self.counts):
-            self.counts[self.stream.event] += 1
-        missing = np.flatnonzero(self.counts[self.goals] < self.needed)
-        subtask = int(missing[0]) if len(missing) else self.n_subtasks
-        reached = subtask > self.subtask
-        self.subtask = subtask
-        paid = self.pending if reached else 0.0
-        self.pending = 0.0 if reached else self.pending
-        self.idle = 0 if reached else self.idle + 1
-        return Moved(paid, reached, self.ended, float(reward) > 0)
+        goal = self._goal_at.get(self.stream.column, -1)
+        if goal >= 0:
+            self.reached[goal] = True
+        passed = self.subtask > before
+        paid = self.pending if passed else 0.0
+        self.pending = 0.0 if passed else self.pending
+        self.idle = 0 if passed else self.idle + 1
+        return Moved(paid, goal, passed, self.ended, float(reward) > 0)
 
 
 class Replays:

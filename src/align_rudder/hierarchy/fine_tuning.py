@@ -137,7 +137,8 @@ class SubtaskPractice:
         if not moved.reached:
             return 0.0, moved.ended
         self.replays.add(env)
-        return float(env.worth[self.subtask]), True
+        own = moved.goal == self.subtask  # not passed by with a later one
+        return float(env.worth[self.subtask]) if own else 0.0, True
 
     def rate(
         self, agent: Any, env: Followed, rng: np.random.Generator, tuning: FineTuning

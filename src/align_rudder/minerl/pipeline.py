@@ -14,13 +14,11 @@ import numpy as np
 
 from align_rudder import summary
 from align_rudder.episodes import Episode
-from align_rudder.events import Encoded
 from align_rudder.minerl.convert import episode_of
 from align_rudder.minerl.dataset import Damage, Pool, Trajectory, shortest_with_diamond
 from align_rudder.minerl.events import InventoryEvents
 from align_rudder.minerl.spaces import TASKS
 from align_rudder.model import AlignRudder
-from align_rudder.redistribution import match_columns
 from align_rudder.subtasks import SubGoal
 
 __all__ = [
@@ -247,26 +245,16 @@ def segments(
             "the model has no sub-goals; lower subgoal_threshold, or without one subgoal_share, "
             "when it is fitted"
         )
-    pssm = model.strategies_[0].profile.pssm
     found: list[list[PoolSegment]] = [[] for _ in goals]
 
     def cut(trajectory: Trajectory) -> list[tuple[int, int, int]]:
         encoded = model.encode(event_episode(trajectory, features))
-        columns = _columns(encoded, pssm, model)
-        return _cut(encoded.events, columns, goals, extras)
+        return _cut(encoded.events, model.matched_columns(encoded), goals, extras)
 
     for trajectory, cuts in pool.map(cut, workers=workers, progress=progress):
         for k, start, stop in cuts:
             found[k].append(PoolSegment(trajectory, start, stop))
     return [PoolSubTask(k, goal, tuple(found[k])) for k, goal in enumerate(goals)]
-
-
-def _columns(encoded: Encoded, pssm: np.ndarray, model: AlignRudder) -> np.ndarray:
-    """Return the profile column to which each step is aligned (T,), -1 for none."""
-    columns = np.full(len(encoded.events), -1)
-    at = np.flatnonzero(encoded.events >= 0)  # few of many steps
-    columns[at] = match_columns(pssm, model.scorer_.known(encoded.events[at]), model.gap)
-    return columns
 
 
 def _cut(

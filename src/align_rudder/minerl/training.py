@@ -359,7 +359,7 @@ def evaluate(
     reached, solved, steps = np.zeros(env.n_subtasks, int), 0, 0
     for _ in tqdm(range(episodes), "episodes", disable=not progress):
         _, done, length = play_out(env, players, rng, max_steps)
-        reached += env.counts[env.goals] >= env.needed
+        reached += env.reached
         solved += done
         steps += length
     return {

@@ -18,8 +18,7 @@ import equinox as eqx  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 from workshop import GEM, TABLE, TREE, USE, Workshop, demonstrations, fitted  # noqa: E402
 
-from align_rudder.hierarchy.aligned import AlignedTask  # noqa: E402
-from align_rudder.hierarchy.alignment import tables_of  # noqa: E402
+from align_rudder.hierarchy.aligned import AlignedTask, tables_of  # noqa: E402
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds  # noqa: E402
 from align_rudder.hierarchy.manager import managed  # noqa: E402
 from align_rudder.studies.diamond import figures, tables, video  # noqa: E402

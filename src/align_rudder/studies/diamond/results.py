@@ -15,8 +15,7 @@ from tqdm import tqdm
 
 from align_rudder.files import write_json
 from align_rudder.hierarchy.agents import Policy
-from align_rudder.hierarchy.aligned import AlignedTask
-from align_rudder.hierarchy.alignment import AlignmentTables, reached_goals
+from align_rudder.hierarchy.aligned import AlignedTask, AlignmentTables
 from align_rudder.hierarchy.demonstrations import aligned_demonstrations
 from align_rudder.hierarchy.evaluation import Evaluation, new_worlds, play_all
 from align_rudder.hierarchy.folder import load_agent, load_manager, steps_so_far
@@ -100,20 +99,19 @@ def count_worlds(
     starts = new_worlds(task, k_worlds, worlds)
     with tqdm(total=worlds, desc=progress, unit=" worlds", disable=progress is None) as bar:
         found = play_all(task, agent, starts, k_play, limit, lambda over: bar.update(over - bar.n))
-    return counts_of(task.tables, found)
+    return counts_of(found)
 
 
-def counts_of(tables: AlignmentTables, found: Evaluation) -> dict[str, Any]:
+def counts_of(found: Evaluation) -> dict[str, Any]:
     """Return how many episodes solved the task, reached each sub-goal, and how deep they came."""
     solved = np.asarray(found.solved)
-    reached = np.asarray(reached_goals(tables, found.counts))
     features = np.asarray(found.features)
     made = features[:, [FEATURES.index(f"did_{name}") for name in CHAIN.values()]] > 0
     deepest = np.where(made.any(axis=1), made.shape[1] - made[:, ::-1].argmax(axis=1), 0)
     return {
         "worlds": len(solved),
         "solved": int(solved.sum()),
-        "reached": reached.sum(axis=0).tolist(),
+        "reached": np.sum(found.reached, axis=0).tolist(),
         "episode_steps": int(np.asarray(found.steps).sum()),
         "deepest": {name: int((deepest == i).sum()) for i, name in enumerate(("nothing", *CHAIN))},
     }
@@ -144,7 +142,7 @@ def count_demonstrations(task: AlignedTask, demos: Sequence[Demonstration]) -> d
     """Return how many demonstrations reach each sub-goal."""
     shown = aligned_demonstrations(task, [(demo.states, demo.actions) for demo in demos])
     last = np.cumsum([len(demo.actions) + 1 for demo in demos]) - 1
-    reached = np.asarray(reached_goals(task.tables, shown.states.counts[last]))
+    reached = np.asarray(shown.states.reached)[last]
     solved = sum(demo.solved for demo in demos)
     return {"worlds": len(demos), "solved": solved, "reached": reached.sum(axis=0).tolist()}
 

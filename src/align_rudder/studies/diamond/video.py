@@ -21,7 +21,6 @@ from align_rudder.events.names import short_goal_names
 from align_rudder.files import check_writable, write_whole
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
-from align_rudder.hierarchy.alignment import reached_goals
 from align_rudder.hierarchy.evaluation import new_worlds
 
 __all__ = ["Run", "record", "save_video"]
@@ -39,7 +38,7 @@ class Run(NamedTuple):
     Attributes:
         states: States of the task, stacked (T + 1, …), as NumPy arrays.
         actions: What the agent chose (T,); a main agent's choices are sub-agents, then actions.
-        subtasks: The first sub-goal not yet reached (T + 1,).
+        subtasks: The next sub-goal (T + 1,).
         reached: Which sub-goals are reached (T + 1, K).
     """
 
@@ -95,7 +94,7 @@ def record(
     s = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), new_worlds(task, k_worlds, n_worlds))
     rows, kept, chosen = np.arange(n_worlds), [], []
     for t in range(max_steps + 1):
-        here = (s.state, s.subtask, s.counts)
+        here = (s.state, s.subtask, s.reached)
         kept.append((rows, jax.tree.map(lambda x, rows=rows: np.asarray(x)[rows], here)))
         if t == max_steps:
             break
@@ -105,22 +104,21 @@ def record(
         found = rows[np.asarray(solved)[rows]]
         if len(found):
             rows = found[:1]
-            here = (s.state, s.subtask, s.counts)
+            here = (s.state, s.subtask, s.reached)
             kept.append((rows, jax.tree.map(lambda x, rows=rows: np.asarray(x)[rows], here)))
-            return _run_of(task, int(rows[0]), kept, chosen)
+            return _run_of(int(rows[0]), kept, chosen)
         rows = rows[~np.asarray(over)[rows]]
         if not len(rows):
             break
     return None
 
 
-def _run_of(task: AlignedTask, world: int, kept: Sequence[Any], chosen: Sequence[Any]) -> Run:
+def _run_of(world: int, kept: Sequence[Any], chosen: Sequence[Any]) -> Run:
     mine = []
     for rows, trees in kept:
         i = np.searchsorted(rows, world)
         mine.append(jax.tree.map(lambda x, i=i: x[i], trees))
-    states, subtasks, counts = jax.tree.map(lambda *x: np.stack(x), *mine)
-    reached = np.asarray(reached_goals(task.tables, jnp.asarray(counts)))
+    states, subtasks, reached = jax.tree.map(lambda *x: np.stack(x), *mine)
     return Run(states, np.array([action[world] for action in chosen]), subtasks, reached)
 
 
