@@ -11,8 +11,8 @@ import tyro
 
 from align_rudder.files import check_outputs, write_json
 from align_rudder.runs.interrupt import interrupt_on_signal
-from align_rudder.studies.experiments import EXPERIMENTS, KEY_CHEST
-from align_rudder.studies.rooms.methods import COMPARED, MODELS, VARIANTS
+from align_rudder.studies.rooms.methods import COMPARED, KEY_CHEST, MODELS, VARIANTS
+from align_rudder.studies.rooms.settings import EXPERIMENTS
 
 if TYPE_CHECKING:
     from align_rudder.runs.workers import Workers
@@ -69,8 +69,10 @@ class Reproduce(_Parallel):
     def run(self) -> None:
         """Run, report, write."""
         from align_rudder.baselines.protocol import Protocol
-        from align_rudder.studies.experiments import run_experiment
+        from align_rudder.studies.key_chest import run_key_chest
         from align_rudder.studies.rooms.methods import chosen_parameters
+        from align_rudder.studies.rooms.studies import run_study
+        from align_rudder.studies.trials import Scope
 
         check_outputs(self.json)
         workers, protocol = self.workers(), Protocol(max_episodes=self.max_episodes)
@@ -79,18 +81,12 @@ class Reproduce(_Parallel):
         for name in EXPERIMENTS if self.study == "all" else (self.study,):
             # The methods of the rooms are not those of KeyChest.
             methods = () if self.study == "all" and name == KEY_CHEST else self.methods
+            scope = Scope(self.trials, methods, self.demos, workers, sys.stderr.isatty())
             with interrupt_on_signal():
-                report = run_experiment(
-                    name,
-                    self.out,
-                    parameters,
-                    trials=self.trials,
-                    methods=methods,
-                    demos=self.demos,
-                    protocol=protocol,
-                    workers=workers,
-                    progress=sys.stderr.isatty(),
-                )
+                if name == KEY_CHEST:
+                    report = run_key_chest(self.out, scope)
+                else:
+                    report = run_study(name, parameters, self.out, scope, protocol)
             data[name] = report.data
             where = f"files: {self.out}/{name}"
             if report.partial:

@@ -16,13 +16,12 @@ from align_rudder._warnings import AlignRudderWarning
 from align_rudder.baselines.lstm import LstmRudder
 from align_rudder.episodes import Episode
 from align_rudder.model import AlignRudder
-from align_rudder.runs.workers import Workers
 from align_rudder.studies import paper
 from align_rudder.studies.report import Report
-from align_rudder.studies.rooms.methods import MODELS, check_methods
+from align_rudder.studies.rooms.methods import KEY_CHEST, MODELS, check_methods
 from align_rudder.studies.rooms.networks import require_jax
 from align_rudder.studies.tables import Table
-from align_rudder.studies.trials import FORMAT, open_trials
+from align_rudder.studies.trials import FORMAT, Scope, open_trials
 from align_rudder.tasks import KeyChestEnv
 from align_rudder.tasks.mdp import rollout
 
@@ -39,7 +38,7 @@ __all__ = [
 DEMOS = (2, 5, 10)
 TRIALS = 10
 TESTS = 1000
-CONFIG = {"format": FORMAT, "study": "key-chest"}
+CONFIG = {"format": FORMAT, "study": KEY_CHEST}
 _EXPLORATION = 0.2
 
 
@@ -177,45 +176,32 @@ def detection_figure(found: Sequence[Detection]) -> Figure:
 
 
 def run_key_chest(
-    out: str | os.PathLike[str],
-    *,
-    trials: int | None = None,
-    demos: Sequence[int] | None = None,
-    methods: Sequence[str] | None = None,
-    tests: int = TESTS,
-    workers: Workers | None = None,
-    progress: bool = True,
+    out: str | os.PathLike[str], scope: Scope | None = None, tests: int = TESTS
 ) -> Report:
     """Measure key-event detection of alignment and LSTM.
 
     Args:
         out: Folder of results; the study has a folder of its own in it.
-        trials: Trials of each model and number of demonstrations.
-        demos: Numbers of demonstrations.
-        methods: Models; None for all.
+        scope: How much of it is run, and where.
         tests: Test episodes of a trial.
-        workers: Where trials run.
-        progress: Whether to show progress bars; if not, lines.
     """
-    models, demos = tuple(methods or MODELS), tuple(dict.fromkeys(demos or DEMOS))
-    trials = TRIALS if trials is None else trials
+    scope = scope or Scope()
+    models, demos = scope.methods or tuple(MODELS), tuple(dict.fromkeys(scope.demos or DEMOS))
     check_methods(models, MODELS)
-    if trials < 1:
-        raise ValueError(f"{trials} trials were asked for; at least 1 is needed")
     if min(demos) < 2:
         raise ValueError(f"{min(demos)} training episodes; an alignment needs at least 2")
-    keys = [(m, n, seed, tests) for m in models for n in demos for seed in range(trials)]
+    keys = [
+        (m, n, seed, tests) for m in models for n in demos for seed in range(scope.trials or TRIALS)
+    ]
 
     def prepare(todo: list[tuple[str, int, int, int]]) -> None:
         if any(MODELS[key[0]].events is None for key in todo):
             require_jax()
 
-    with open_trials(Path(out) / "key-chest", CONFIG, Detection) as store:
-        jobs = workers or Workers()
-        store.complete(keys, lambda *key: (detect, key), jobs, progress, prepare)
-        found = [store.found[key] for key in keys]
-        tables, figures = [detection_table(found)], {"detection": detection_figure(found)}
-        report = Report(tables, figures, [d._asdict() for d in found])
-        report.partial = len(found) < len(store.found)
-        report.write(store.folder)
+    with open_trials(Path(out) / KEY_CHEST, CONFIG, Detection) as store:
+        store.complete(keys, lambda *key: (detect, key), scope.workers, scope.progress, prepare)
+        shown = [store.found[key] for key in keys]
+        tables, figures = [detection_table(shown)], {"detection": detection_figure(shown)}
+        report = Report(tables, figures, [d._asdict() for d in shown])
+        report.write(store.folder, partial=len(shown) < len(store.found))
     return report

@@ -139,8 +139,7 @@ def run_trials(
         there = {_identity(r["method"], r["seed"], r["settings"]) for r in rows.read()}
         todo = [(m, o) for m, o in wanted if _identity(m, o.seed, settings_in(o)) not in there]
         print(f"{len(todo)} trials to run, {len(there)} there already", flush=True)
-        results = workers.results(((trial, job) for job in todo), len(todo)) if todo else ()
-        for n, row in enumerate(results, 1):
+        for n, row in enumerate(workers.results((trial, job) for job in todo), 1):
             rows.append(row)
             name, found = f"{row['method']:18} seed {row['seed']:2}", f"final {row['final']:.2f}"
             found = f"mean {mean_success(row):.2f}, {found} ({row['seconds']} s)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,15 +30,16 @@ class Report:
     tables: list[Table]
     figures: dict[str, Figure]
     data: list[dict[str, Any]]
-    partial: bool = False
+    partial: bool = field(default=False, init=False)
 
     def text(self) -> str:
         """Return the tables for a terminal."""
         return "\n\n".join(table.text() for table in self.tables)
 
-    def write(self, folder: Path) -> None:
-        """Write tables, numbers and figures into a folder, unless they are of a part of it."""
-        if self.partial:
+    def write(self, folder: Path, partial: bool) -> None:
+        """Write tables, numbers and figures into a folder, unless they show a part of it only."""
+        self.partial = partial
+        if partial:
             return
         pages = "\n\n".join(table.markdown() for table in self.tables) + "\n"
         write_whole(folder / "tables.md", lambda file: file.write(pages.encode()))

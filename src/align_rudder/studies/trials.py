@@ -6,8 +6,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -18,12 +19,35 @@ from align_rudder.runs.progress import tracked
 from align_rudder.runs.rows import Rows
 from align_rudder.runs.workers import Job, Workers
 
-__all__ = ["FORMAT", "Record", "Trials", "open_trials"]
+__all__ = ["FORMAT", "Record", "Scope", "Trials", "open_trials"]
 
 FORMAT = 1
 """Raised when learners change, so that old and new trials are not mixed."""
 
 Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How much of a study is run, and where.
+
+    Attributes:
+        trials: Trials of each setting; None for as many as the study has.
+        methods: Methods; all of the study if empty.
+        demos: Numbers of demonstrations; those of the study if empty.
+        workers: Where trials run.
+        progress: Whether to show progress bars; if not, lines.
+    """
+
+    trials: int | None = None
+    methods: Sequence[str] = ()
+    demos: Sequence[int] = ()
+    workers: Workers = field(default_factory=Workers)
+    progress: bool = True
+
+    def __post_init__(self) -> None:
+        if self.trials is not None and self.trials < 1:
+            raise ValueError(f"{self.trials} trials were asked for; at least 1 is needed")
 
 
 class Record(Protocol):
@@ -110,7 +134,7 @@ class Trials(Generic[R]):
             if not progress:
                 print(f"{len(todo)} trials to run in {self.folder}", file=sys.stderr, flush=True)
             prepare(todo)
-            results = workers.results((job(*key) for key in todo), len(todo))
+            results = workers.results(job(*key) for key in todo)
             for record in tracked(results, "trials", len(todo), progress):
                 self.add(record)
             self._note_time(len(todo), time.monotonic() - began, workers)

@@ -9,6 +9,7 @@ from align_rudder.baselines import Protocol
 from align_rudder.runs.workers import Workers
 from align_rudder.studies.rooms.methods import chosen_parameters
 from align_rudder.studies.rooms.studies import run_study
+from align_rudder.studies.trials import Scope
 
 
 def test_a_study_reports_what_its_trials_say(tmp_path):
@@ -16,12 +17,8 @@ def test_a_study_reports_what_its_trials_say(tmp_path):
         "four-rooms",
         chosen_parameters(),
         tmp_path,
-        trials=3,
-        methods=["align-rudder", "control"],
-        demos=[2],
-        protocol=Protocol(max_episodes=800),
-        workers=Workers(1),
-        progress=False,
+        Scope(3, ["align-rudder", "control"], [2], Workers(1), progress=False),
+        Protocol(max_episodes=800),
     )
     with open(tmp_path / "four-rooms" / "trials.csv") as file:
         rows = list(csv.DictReader(file))

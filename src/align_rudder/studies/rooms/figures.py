@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -46,29 +47,20 @@ def _thousands(axis: Axes, which: str = "y") -> None:
 
 
 def _lines(ax: Axes, found: Sequence[Summary], over: str, cap: int) -> None:
-    methods: dict[str, list[Summary]] = {}
-    for summary in sorted(found, key=lambda s: getattr(s.setting, over)):
-        methods.setdefault(summary.setting.method, []).append(summary)
+    place = attrgetter(f"setting.{over}")
     for name in dict.fromkeys(s.setting.method for s in found):
-        cells = methods[name]
-        x, band = [getattr(s.setting, over) for s in cells], [(s.low, s.high) for s in cells]
-        low, high = zip(*band, strict=True)
-        _line(ax, name, x, [s.mean for s in cells], (low, high), marked=True)
+        cells = sorted((s for s in found if s.setting.method == name), key=place)
+        band = [s.low for s in cells], [s.high for s in cells]
+        _line(ax, name, [place(s) for s in cells], [s.mean for s in cells], band, marked=True)
     ax.set(xscale="log", yscale="log")
-    places = sorted({getattr(s.setting, over) for s in found})
+    places = sorted({place(s) for s in found})
     ax.set_xticks(places, [str(p) for p in places])
     ax.xaxis.set_minor_locator(NullLocator())
     _thousands(ax)
     if any(s.capped for s in found):
         ax.axhline(cap, color="black", lw=0.7, ls=":")
-        ax.annotate(
-            "cap",
-            (places[0], cap),
-            xytext=(0, 2),
-            textcoords="offset points",
-            fontsize=7,
-            ha="left",
-        )
+        at, points = (places[0], cap), "offset points"
+        ax.annotate("cap", at, xytext=(0, 2), textcoords=points, fontsize=7, ha="left")
     ax.spines[["top", "right"]].set_visible(False)
 
 
@@ -112,11 +104,10 @@ def scaling_figure(found: Sequence[Summary], cap: int) -> Figure:
     figure = Figure(figsize=(5.2, 4.0), layout="constrained")
     ax = figure.subplots()
     _lines(ax, found, "rooms", cap)
-    ours = [s for s in found if s.setting.method == "align-rudder"]
-    if ours:
-        x = np.array(sorted(s.setting.rooms for s in ours), float)
-        first = min(ours, key=lambda s: s.setting.rooms)
-        line = first.mean * x / x[0]
+    means = {s.setting.rooms: s.mean for s in found if s.setting.method == "align-rudder"}
+    if means:
+        x = np.array(sorted(means), float)
+        line = means[min(means)] * x / x[0]
         ax.plot(x, line, color="black", lw=0.8, ls="--", label="linear growth")
     ax.set(xlabel="rooms", ylabel="episodes to 80 %")
     ax.legend(frameon=False, fontsize=8)

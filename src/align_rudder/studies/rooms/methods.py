@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPARED",
+    "KEY_CHEST",
     "METHODS",
     "MODELS",
     "VARIANTS",
@@ -199,6 +200,7 @@ class Model:
     events: tuple[str, Mapping[str, Any]] | None = None
 
 
+KEY_CHEST = "key-chest"
 MODELS = {
     "alignment": Model(
         "alignment, state differences, large clusters removed",

@@ -46,8 +46,7 @@ def run_settings(
     def prepare(todo: list[tuple[Setting, int]]) -> None:
         batches = networks.missing(todo, parameters, folder)
         warm_up({setting.method for setting, _ in todo}, progress)
-        jobs = ((networks.train, batch) for batch in batches)
-        results = workers.results(jobs, len(batches)) if batches else ()
+        results = workers.results((networks.train, batch) for batch in batches)
         for batch, found in tracked(results, "batches of networks", len(batches), progress):
             networks.save(folder, batch, found)
 

@@ -10,13 +10,22 @@ from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Self
 
-from align_rudder.studies.rooms.methods import COMPARED, VARIANTS, check_methods
+from align_rudder.studies.rooms.methods import COMPARED, KEY_CHEST, VARIANTS, check_methods
 
 if TYPE_CHECKING:
     from align_rudder.episodes import Episode
     from align_rudder.tasks import RoomsEnv
 
-__all__ = ["DEMOS", "POOL", "STUDIES", "Setting", "demonstrations", "environment", "settings_of"]
+__all__ = [
+    "DEMOS",
+    "EXPERIMENTS",
+    "POOL",
+    "STUDIES",
+    "Setting",
+    "demonstrations",
+    "environment",
+    "settings_of",
+]
 
 POOL = 100
 DEMOS = (2, 5, 10, 50, 100)
@@ -57,6 +66,10 @@ STUDIES = {
         trials=50,
     ),
 }
+
+
+EXPERIMENTS = (*STUDIES, KEY_CHEST)
+"""Names of all experiments of the paper."""
 
 
 @dataclass(frozen=True, order=True)

@@ -9,10 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from align_rudder.baselines.protocol import Protocol
-from align_rudder.runs.workers import Workers
 from align_rudder.studies.report import Report
 from align_rudder.studies.rooms.figures import (
     demonstration_figure,
@@ -20,7 +17,7 @@ from align_rudder.studies.rooms.figures import (
     scaling_figure,
 )
 from align_rudder.studies.rooms.runner import run_settings
-from align_rudder.studies.rooms.settings import STUDIES, environment, settings_of
+from align_rudder.studies.rooms.settings import STUDIES, settings_of
 from align_rudder.studies.rooms.statistics import Summary, summarise
 from align_rudder.studies.rooms.tables import (
     cluster_table,
@@ -33,7 +30,7 @@ from align_rudder.studies.rooms.tables import (
 from align_rudder.studies.rooms.trials import TrialRecord
 from align_rudder.studies.rooms.worlds import cluster_figure, trajectory_figure
 from align_rudder.studies.tables import Table
-from align_rudder.studies.trials import FORMAT, open_trials
+from align_rudder.studies.trials import FORMAT, Scope, open_trials
 
 __all__ = ["configuration", "run_study"]
 
@@ -50,13 +47,8 @@ def run_study(
     study: str,
     parameters: dict[str, dict[str, Any]],
     out: str | os.PathLike[str],
-    *,
-    trials: int | None = None,
-    methods: Sequence[str] | None = None,
-    demos: Sequence[int] | None = None,
+    scope: Scope | None = None,
     protocol: Protocol | None = None,
-    workers: Workers | None = None,
-    progress: bool = True,
 ) -> Report:
     """Run the trials of a study that are not stored yet, and report all that were asked for.
 
@@ -64,34 +56,26 @@ def run_study(
         study: Name of the study.
         parameters: Hyper-parameters of every method.
         out: Folder of results; the study has a folder of its own in it.
-        trials: Trials of each setting; None for the study's own number.
-        methods: Methods; None for the study's.
-        demos: Numbers of demonstrations; None for the study's.
+        scope: How much of it is run, and where.
         protocol: How trials are run and judged.
-        workers: Where trials run.
-        progress: Whether to show progress bars; if not, lines.
     """
-    protocol, workers = protocol or Protocol(), workers or Workers()
-    settings = settings_of(study, methods, demos)
-    trials = STUDIES[study].trials if trials is None else trials
-    if trials < 1:
-        raise ValueError(f"{trials} trials were asked for; at least 1 is needed")
+    scope, protocol = scope or Scope(), protocol or Protocol()
+    settings = settings_of(study, scope.methods, scope.demos)
+    seeds = range(scope.trials or STUDIES[study].trials)
     config = configuration(study, parameters, protocol)
     with open_trials(Path(out) / study, config, TrialRecord) as store:
         run_settings(
             settings,
-            range(trials),
+            seeds,
             store,
             lambda setting: parameters[setting.method],
             protocol,
-            workers,
-            progress,
+            scope.workers,
+            scope.progress,
         )
-        chosen = set(settings)
-        shown = [r for r in store.found.values() if r.setting in chosen and r.seed < trials]
+        shown = [store.found[setting, seed] for setting in settings for seed in seeds]
         report = _report(study, summarise(shown, settings), shown, protocol)
-        report.partial = len(shown) < len(store.found)
-        report.write(store.folder)
+        report.write(store.folder, partial=len(shown) < len(store.found))
     return report
 
 
@@ -101,7 +85,7 @@ def _report(
     cap = protocol.max_episodes
     data = [s.data() for s in found]
     if study == "clusters":
-        figures = {"grid": _grid_figure(), "trajectories": _trajectories()}
+        figures = {"grid": cluster_figure(), "trajectories": trajectory_figure()}
         return Report([cluster_table(found, cap)], figures, data)
     if study == "scaling":
         tables = [scaling_table(found, cap), growth_table(found)]
@@ -122,23 +106,3 @@ def _report(
         few = sorted({s.setting.demos for s in found})[:3]
         figures["curves"] = learning_curves(records, few, protocol)
     return Report(tables, figures, data)
-
-
-def _grid_figure() -> Figure:
-    four, eight = environment(4, 0.01), environment(8, 0.01)
-    return cluster_figure(
-        [
-            ("25 demonstrations, slip 1 %", four, 25),
-            ("10 demonstrations, slip 1 %", four, 10),
-            ("25 demonstrations, slip 5 %", environment(4, 0.05), 25),
-            ("25 demonstrations, slip 1 %", eight, 25),
-            ("10 demonstrations, slip 1 %", eight, 10),
-            ("25 demonstrations, slip 5 %", environment(8, 0.05), 25),
-        ]
-    )
-
-
-def _trajectories() -> Figure:
-    return trajectory_figure(
-        [("FourRooms", environment(4, 0.01)), ("EightRooms", environment(8, 0.01))]
-    )
