@@ -162,7 +162,7 @@ class LstmRudder(Estimator):
     def _take(
         self, episodes: Sequence[Episode], random_episodes: Sequence[Episode], examples: Any
     ) -> Any:
-        """Learn inputs and scale of the returns; return what the training needs."""
+        """Fit the inputs and the scale of the returns; return the training examples."""
         episodes = check_episodes(episodes)
         if not episodes:
             raise ValueError("no episodes were given; the LSTM learns from demonstrations")
