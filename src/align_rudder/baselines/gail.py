@@ -50,14 +50,14 @@ def softmax(logits, s, out):
 
 
 @njit(cache=True, nogil=True)
-def discriminate(scores, s, a, label, step):
-    """Take one step of logistic regression for one state and action: label 1 is demonstrated."""
-    scores[s, a] += step * (label - 1.0 / (1.0 + np.exp(-scores[s, a])))
+def discriminate(scores, s, a, label, rate):
+    """Take one step of logistic regression for a state and action: label 1 is demonstrated."""
+    scores[s, a] += rate * (label - 1.0 / (1.0 + np.exp(-scores[s, a])))
 
 
 @njit(cache=True, nogil=True)
 def _play(logits, episode, tables, epsilon, rng):
-    """Act for one episode into its arrays; return its length and whether it ended by itself."""
+    """Play one episode into its arrays; return its length and whether it terminated."""
     states, actions, chances = episode
     n_actions = logits.shape[1]
     s, n, ended = begin(tables, rng), 0, False
@@ -78,24 +78,24 @@ def _play(logits, episode, tables, epsilon, rng):
 
 
 @njit(cache=True, nogil=True)
-def _tell_apart(scores, episode, n, length, shown, step, rng):
-    """Train the discriminator on n steps of either side.
+def _train_discriminator(scores, episode, n, length, shown, rate, rng):
+    """Train the discriminator on n steps of the agent and n of the demonstrations.
 
-    Those of the agent are drawn as if its episode of n steps went on to `length` in its last state.
+    The agent's are drawn as if its episode of n steps went on to `length` in its last state.
     """
     states, actions, _ = episode
     for _ in range(n):
         t, i = int(uniform(rng) * length), int(uniform(rng) * len(shown))
         if t < n:
-            discriminate(scores, states[t], actions[t], 0.0, step)
+            discriminate(scores, states[t], actions[t], 0.0, rate)
         else:
-            discriminate(scores, states[n], 0, 0.0, step)
-        discriminate(scores, shown[i, 0], shown[i, 1], 1.0, step)
+            discriminate(scores, states[n], 0, 0.0, rate)
+        discriminate(scores, shown[i, 0], shown[i, 1], 1.0, rate)
 
 
 @njit(cache=True, nogil=True)
 def advantages(rewards, values, last, gamma, trace, out):
-    """Write A_t = δ_t + γλ A_{t+1} into `out`; `last` is the value after the last step."""
+    """Write the advantages A_t = δ_t + γλ A_{t+1} (GAE) into `out`; `last` is V(s_T)."""
     future, advantage = last, 0.0
     for t in range(len(rewards) - 1, -1, -1):
         advantage = rewards[t] + gamma * future - values[t] + gamma * trace * advantage
@@ -104,7 +104,7 @@ def advantages(rewards, values, last, gamma, trace, out):
 
 
 @njit(cache=True, nogil=True)
-def policy_step(logits, s, a, chances, weight, epsilon, entropy, step):
+def policy_step(logits, s, a, chances, weight, epsilon, entropy, rate):
     """Move the logits of s along weight · ∇ log b(a) + entropy · ∇ H(π), b = (1 − ε) π + ε/A."""
     n_actions = len(chances)
     taken = (1.0 - epsilon) * chances[a]
@@ -117,7 +117,7 @@ def policy_step(logits, s, a, chances, weight, epsilon, entropy, step):
         change = weight * share * ((1.0 if b == a else 0.0) - chances[b])
         if entropy > 0.0:
             change -= entropy * chances[b] * (np.log(chances[b] + _TINY) + disorder)
-        logits[s, b] += step * change
+        logits[s, b] += rate * change
 
 
 @njit(cache=True, nogil=True)
@@ -134,7 +134,7 @@ def _train(logits, values, scores, shown, rule, tables, epsilon, episodes, rng):
         n, ended = _play(logits, episode, tables, epsilon, rng)
         steps += n
         length = horizon if absorbing and ended else n
-        _tell_apart(scores, episode, n, length, shown, discriminator_rate, rng)
+        _train_discriminator(scores, episode, n, length, shown, discriminator_rate, rng)
         last = 0.0 if ended else values[states[n]]
         if ended and absorbing:
             last = imitation_reward(scores[states[n], 0], kind) / (1.0 - gamma)
@@ -229,7 +229,7 @@ def learn_gail(
 
 
 def _pairs_of(trial: Trial, absorbing: bool) -> np.ndarray:
-    """Return state and action of each demonstrated step, and of those where it stays at its end."""
+    """Return state and action of each demonstrated step, those in an absorbing end included."""
     pairs = []
     for (states, actions, _), ended in zip(trial.paths, trial.ended, strict=True):
         pairs.append(np.stack([states[:-1], actions], axis=1))

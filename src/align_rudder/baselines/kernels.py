@@ -1,9 +1,10 @@
 """Compiled pieces that all tabular learners share: random numbers, steps, backups, evaluation.
 
 The random numbers are the kernels' own (xorshift64*), so that a trial is the same on every machine,
-whatever else runs. What belongs together is a plain tuple: Numba's cache keeps the classes of named
-ones by reference, and cannot be read once one is renamed. `tables` are next states, cumulative
-probabilities, rewards, ends (each S, A, K), time factors, and the start states.
+whatever else runs. `tables` are the arrays of a `TabularMDP` (next states, cumulative
+probabilities, rewards, ends, time factors) and the start states. Such arguments are plain tuples,
+not named ones: Numba's cache refers to their classes by name, and cannot be read any more once one
+is renamed.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def uniform(rng):
 
 @njit(cache=True, nogil=True)
 def greedy(q, s):
-    """Return the first action of the largest value."""
+    """Return the greedy action, the first one among equals."""
     best = 0
     for a in range(1, q.shape[1]):
         if q[s, a] > q[s, best]:
@@ -62,7 +63,7 @@ def greedy(q, s):
 
 @njit(cache=True, nogil=True)
 def max_value(q, s):
-    """Return the largest value of a state; without a branch, which none could predict."""
+    """Return max_a Q(s, a); without branches, as no processor could predict them."""
     top = q[s, 0]
     for a in range(1, q.shape[1]):
         top = max(top, q[s, a])
@@ -92,7 +93,7 @@ def begin(tables, rng):
 
 @njit(cache=True, nogil=True)
 def step(tables, s, a, t, rng):
-    """Take an action as step t (from 1); return next state, reward, and whether that is the end."""
+    """Take an action as step t (from 1); return next state, reward and whether it terminates."""
     next_states, cumulative, rewards, terminal, time_factor, _ = tables
     u, k = uniform(rng), 0
     while cumulative[s, a, k] <= u:
@@ -108,9 +109,9 @@ def q_backup(q, s, a, reward, future, learning_rate):
 
 @njit(cache=True, nogil=True)
 def trace_backup(q, states, actions, rewards, parts, n, learning_rate, trace, bootstrap):
-    """Learn from n steps, from the last to the first, with G_t = R_{t+1} + λ G_{t+1}.
+    """Learn from an episode of n steps, backwards, with G_t = R_{t+1} + λ G_{t+1}.
 
-    Bootstrapping adds (1−λ) max Q. Where `parts` differ, nothing of what comes later counts.
+    Bootstrapping adds (1−λ) max Q. From one part of an episode to the next, G begins anew.
     """
     g = 0.0
     for t in range(n - 1, -1, -1):

@@ -87,7 +87,7 @@ def next_slot(cursor, kept, capacity):
 
 @njit(cache=True, nogil=True)
 def store(links, gains, slot, states, actions, returns, t, length, n_step):
-    """Store step t of an episode, of which steps before `length` are known, or which ended there.
+    """Store step t of an episode of which the first `length` steps are known.
 
     Row `slot` of `links` (slots, 4) becomes state, action, next state and the state n steps on;
     that of `gains` (slots, 2) the next reward and the sum of the next n. An episode that has ended

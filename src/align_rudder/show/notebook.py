@@ -124,7 +124,7 @@ def _found(model: AlignRudder) -> str:
 
 
 def redistribution_html(rr: Redistribution) -> str:
-    """Return the redistributed reward of an episode as a small picture; bars are the largest."""
+    """Return a small picture of the redistributed reward of an episode, its largest bars."""
     wide, high, steps = 640, 110, len(rr.rewards)
     values = np.append(rr.rewards, rr.correction)
     sums = np.cumsum(values)

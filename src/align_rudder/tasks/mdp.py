@@ -210,7 +210,7 @@ def _sweep(values, next_states, probabilities, rewards, terminal, gamma):
 def optimal_policy(mdp: TabularMDP, gamma: float = 0.99, tolerance: float = 1e-12) -> np.ndarray:
     """Return an optimal action for each state, by value iteration.
 
-    Discounting stands for the wish to be quick. Among equally good actions, the first is taken.
+    Discounting prefers the quicker way. Among equally good actions, the first is taken.
 
     Returns:
         Actions (S,).

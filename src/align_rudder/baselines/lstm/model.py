@@ -162,7 +162,7 @@ class LstmRudder(Estimator):
     def _take(
         self, episodes: Sequence[Episode], random_episodes: Sequence[Episode], examples: Any
     ) -> Any:
-        """Learn inputs and scale of the returns; return what the training needs."""
+        """Fit the inputs and the scale of the returns; return the training examples."""
         episodes = check_episodes(episodes)
         if not episodes:
             raise ValueError("no episodes were given; the LSTM learns from demonstrations")
@@ -209,12 +209,14 @@ class LstmRudder(Estimator):
 
     # Redistribution
 
-    def predict(self, episode: Episode) -> np.ndarray:
-        """Return the predicted return before the first step and after each step (T + 1,)."""
+    def _standardised(self, episode: Episode) -> np.ndarray:
         self._check_fitted()
         check_episodes([episode])
-        g = self.weights_.predict(*self.inputs_.encode_episode(episode))
-        return self.offset_ + self.scale_ * g.astype(np.float64)
+        return self.weights_.predict(*self.inputs_.encode_episode(episode)).astype(np.float64)
+
+    def predict(self, episode: Episode) -> np.ndarray:
+        """Return the predicted return before the first step and after each step (T + 1,)."""
+        return self.offset_ + self.scale_ * self._standardised(episode)
 
     def redistribute(self, episode: Episode) -> Redistribution:
         """Return the share of every step in the episode's return.
@@ -222,17 +224,9 @@ class LstmRudder(Estimator):
         The scores are the predictions less that before the first step; there are no events and no
         positions, so `events` is -1 and `cells` 0 everywhere.
         """
-        self._check_fitted()
-        check_episodes([episode])
-        g = self.weights_.predict(*self.inputs_.encode_episode(episode)).astype(np.float64)
-        n = len(episode)
-        return Redistribution.from_scores(
-            (g[1:] - g[0]) * self.scale_,
-            np.full(n, NO_EVENT),
-            np.zeros(n, np.int64),
-            episode.ret,
-            1.0,
-        )
+        g, n = self._standardised(episode), len(episode)
+        scores, nowhere = (g[1:] - g[0]) * self.scale_, np.zeros(n, np.int64)
+        return Redistribution.from_scores(scores, np.full(n, NO_EVENT), nowhere, episode.ret, 1.0)
 
     def stream(self) -> LstmStream:
         """Return a stream for one running episode at a time."""

@@ -96,7 +96,7 @@ def _letter(ax: Axes, letter: str, column: int, base: float, height: float, colo
 
 
 def pssm(profile: Profile, *, subgoals: Sequence[SubGoal] = (), ax: Axes | None = None) -> Axes:
-    """Draw the position-specific scores as a heat map; white where an event never stood.
+    """Draw the position-specific scores as a heat map; white where an event never occurred.
 
     Args:
         profile: The profile.

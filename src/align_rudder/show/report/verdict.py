@@ -1,4 +1,4 @@
-"""The verdict: do the demonstrations share a strategy, how much is redistributed, what to mend."""
+"""The verdict: is there a shared strategy, how much is redistributed, what could be better."""
 
 from __future__ import annotations
 
