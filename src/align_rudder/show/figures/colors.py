@@ -7,11 +7,36 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-__all__ = ["PALETTE", "STRATEGY_COLORS", "event_color", "event_hex", "is_dark", "new_axes"]
+__all__ = [
+    "OKABE_ITO",
+    "PALETTE",
+    "STRATEGY_COLORS",
+    "event_color",
+    "event_hex",
+    "is_dark",
+    "new_axes",
+]
 
-# Okabe and Ito's palette, told apart with any kind of colour vision.
-PALETTE = ("#56B4E9", "#E69F00", "#009E73", "#F0E442", "#D55E00", "#CC79A7", "#0072B2", "#999999")
-STRATEGY_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+OKABE_ITO = {
+    "black": "#000000",
+    "blue": "#0072B2",
+    "gray": "#999999",
+    "green": "#009E73",
+    "orange": "#E69F00",
+    "purple": "#CC79A7",
+    "sky": "#56B4E9",
+    "vermillion": "#D55E00",
+    "yellow": "#F0E442",
+}
+"""Okabe and Ito's colours by name, told apart with any kind of colour vision."""
+
+
+def _colors(*names: str) -> tuple[str, ...]:
+    return tuple(OKABE_ITO[name] for name in names)
+
+
+PALETTE = _colors("sky", "orange", "green", "yellow", "vermillion", "purple", "blue", "gray")
+STRATEGY_COLORS = _colors("blue", "vermillion", "green", "purple", "orange", "sky")
 
 
 def event_color(event: int) -> tuple[float, float, float]:

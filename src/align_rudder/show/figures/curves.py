@@ -9,19 +9,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from align_rudder.show.figures.colors import new_axes
+from align_rudder.show.figures.colors import OKABE_ITO, new_axes
 
 __all__ = ["curves"]
 
 # Colours, markers and dashes all differ, for print without colour.
 _STYLES = (
-    ("#D55E00", "o", "-"),
-    ("#0072B2", "s", "--"),
-    ("#009E73", "D", "-."),
-    ("#E69F00", "^", ":"),
-    ("#CC79A7", "v", (0, (5, 1, 1, 1, 1, 1))),
-    ("#56B4E9", "P", (0, (3, 1))),
-    ("#999999", "X", (0, (1, 1))),
+    ("vermillion", "o", "-"),
+    ("blue", "s", "--"),
+    ("green", "D", "-."),
+    ("orange", "^", ":"),
+    ("purple", "v", (0, (5, 1, 1, 1, 1, 1))),
+    ("sky", "P", (0, (3, 1))),
+    ("gray", "X", (0, (1, 1))),
 )
 
 
@@ -53,7 +53,8 @@ def curves(
                 f"{label!r} has x of shape {x.shape} and y of shape {y.shape}; x (points,) and "
                 "y (seeds, points) are needed"
             )
-        color, marker, dashes = _STYLES[i % len(_STYLES)]
+        name, marker, dashes = _STYLES[i % len(_STYLES)]
+        color = OKABE_ITO[name]
         mean, several = y.mean(axis=0), len(y) > 1
         ax.plot(
             x,

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from align_rudder.redistribution import Redistribution
-from align_rudder.show.figures.colors import event_color, new_axes
+from align_rudder.show.figures.colors import OKABE_ITO, event_color, new_axes
 from align_rudder.show.figures.sequences import alignment
 from align_rudder.text import legend, letters_for
 
@@ -44,7 +44,15 @@ def redistribution(
     ax.step(at, np.cumsum(shown), where="post", color="black", lw=1.2, label="sum of redistributed")
     if original is not None:
         sums = np.append(np.cumsum(original), np.sum(original))
-        ax.step(at, sums, where="post", color="#D55E00", lw=1.2, ls="--", label="sum of original")
+        ax.step(
+            at,
+            sums,
+            where="post",
+            color=OKABE_ITO["vermillion"],
+            lw=1.2,
+            ls="--",
+            label="sum of original",
+        )
     ax.axhline(0.0, color="black", lw=0.6)
     if len(symbols):
         letters = letters_for(list(symbols))  # pyright: ignore[reportArgumentType]
