@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from craftax.craftax_classic.constants import BlockType
 from tqdm import tqdm
 
 from align_rudder.episodes import Episode
 from align_rudder.events import DeltaEvents
 from align_rudder.files import load_npz, save_npz
 from align_rudder.model import AlignRudder
-from align_rudder.tasks.diamond.expert import Scene, expert_action
+from align_rudder.tasks.diamond.expert import MARGIN, Scene, expert_action
 from align_rudder.tasks.diamond.task import (
     FEATURES,
     DiamondState,
@@ -26,11 +27,11 @@ from align_rudder.tasks.diamond.task import (
     leaf_names,
     vitals_of,
 )
-from align_rudder.tasks.diamond.traces import Traces
 
 __all__ = [
     "Demonstration",
     "Setup",
+    "Traces",
     "fit_demonstrations",
     "load_demonstrations",
     "play_expert",
@@ -127,24 +128,46 @@ def fit_demonstrations(task: DiamondTask, demos: Sequence[Demonstration]) -> Ali
 def scene_of(task: DiamondTask, state: DiamondState) -> Scene:
     """Return what the expert may know of a state."""
     world = state.world
-    mobs = cows = jnp.zeros((task.map_size, task.map_size), bool)
+    seen = jnp.pad(state.seen, MARGIN, constant_values=BlockType.OUT_OF_BOUNDS.value)
+    y, x = world.player_position + MARGIN
+    mobs = cows = jnp.zeros(seen.shape, bool)
     for kind in (world.zombies, world.skeletons, world.cows):
         away = jnp.abs(kind.position - world.player_position)
         near = kind.mask & (away <= jnp.array([3, 4])).all(axis=1)
-        rows = jnp.where(near, kind.position[:, 0], task.map_size)  # dropped, as out of bounds
-        here = jnp.zeros_like(mobs).at[rows, kind.position[:, 1]].set(True, mode="drop")
-        mobs, cows = mobs | here, here  # cows come last
+        rows = jnp.where(near, kind.position[:, 0] + MARGIN, len(seen))  # the others are dropped
+        cows = jnp.zeros_like(mobs).at[rows, kind.position[:, 1] + MARGIN].set(True, mode="drop")
+        mobs |= cows  # cows are the last kind
     return Scene(
-        state.seen,  # pyright: ignore[reportArgumentType]
+        seen,
         mobs,
         cows,
-        *world.player_position,
+        y,
+        x,
         world.player_direction,
         items_of(state),
         vitals_of(state),
         world.is_sleeping,
         world.light_level < 0.5,
     )
+
+
+class Traces:
+    """States of the worlds that still go on, as NumPy arrays; with Craftax, a state takes 25 kB."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[np.ndarray, Any]] = []
+
+    def add(self, states: Any, worlds: np.ndarray) -> None:
+        """Keep the states (N, …) of some of the worlds, given by their sorted numbers."""
+        self._kept.append((worlds, jax.tree.map(lambda x: np.asarray(x)[worlds], states)))
+
+    def of(self, world: int, length: int | None = None) -> Any:
+        """Return the first states of a world, all if None, stacked (T, …)."""
+        states = []
+        for worlds, kept in self._kept[:length]:
+            i = np.searchsorted(worlds, world)
+            states.append(jax.tree.map(lambda x, i=i: x[i], kept))
+        return jax.tree.map(lambda *x: np.stack(x), *states)
 
 
 def play_expert(
@@ -171,7 +194,7 @@ def play_expert(
     look = jax.jit(jax.vmap(lambda s: (scene_of(task, s), task.over(s), task.solved(s))))
     lengths, solved = np.full(n, max_steps), np.zeros(n, bool)
     going = np.ones(n, bool)
-    viewed = np.zeros((n, task.map_size, task.map_size), np.int64)
+    viewed = np.zeros((n, *(task.map_size + 2 * MARGIN,) * 2), np.int64)
     traces, actions = Traces(), []
     key = keys[0]
     for t in tqdm(range(max_steps + 1), "expert", disable=not progress):

@@ -87,9 +87,14 @@ def _programs(map_size: int) -> _Programs:
 @cache
 def _part_shapes() -> dict[str, tuple[int, ...]]:
     """Return the shapes of the parts of the vector, in order."""
-    task = DiamondTask()
-    found = jax.eval_shape(lambda state: task.parts(task.observe(state)), task.like)
-    return {name: part.shape for name, part in found._asdict().items()}
+    task, shapes = DiamondTask(), {}
+
+    def note(state: DiamondState) -> None:
+        parts = task.parts(task.observe(state))
+        shapes.update({name: part.shape for name, part in parts.items()})
+
+    jax.eval_shape(note, task.like)
+    return shapes
 
 
 def _key(data: jax.Array) -> jax.Array:

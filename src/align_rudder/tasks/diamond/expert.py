@@ -8,14 +8,16 @@ and spends the night walled in, as well as whatever time it needs to recover.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from align_rudder._compile import njit
 
-__all__ = ["Scene", "expert_action"]
+__all__ = ["MARGIN", "Scene", "expert_action"]
 
+MARGIN = 4
+"""Cells around the map of a scene, out of bounds, so that what is in view lies inside it."""
 # Blocks and actions of Craftax-Classic, as compiled code sees them.
 _UNSEEN, _GRASS, _WATER, _STONE, _TREE, _PATH = 0, 2, 3, 4, 5, 7
 _COAL, _IRON, _DIAMOND, _TABLE, _FURNACE, _SAND, _LAVA = 8, 9, 10, 11, 12, 13, 14
@@ -23,6 +25,7 @@ _NOOP, _DO, _SLEEP, _PLACE_STONE, _PLACE_TABLE, _PLACE_FURNACE = 0, 5, 6, 7, 8, 
 _WOOD_PICKAXE, _STONE_PICKAXE, _IRON_PICKAXE, _WOOD_SWORD, _STONE_SWORD = 11, 12, 13, 14, 15
 _DY = np.array([0, 0, 0, -1, 1])
 _DX = np.array([0, -1, 1, 0, 0])
+_BACK = np.array([0, 2, 1, 4, 3])
 _FAR = 1 << 20
 # Inventory.
 _I_WOOD, _I_STONE, _I_COAL, _I_IRON = 0, 1, 2, 3
@@ -30,12 +33,12 @@ _I_WOOD_PICKAXE, _I_STONE_PICKAXE, _I_IRON_PICKAXE, _I_WOOD_SWORD, _I_STONE_SWOR
 
 
 class Scene(NamedTuple):
-    """What the player knows at one time.
+    """What the player knows at one time; maps have a margin of `MARGIN` cells.
 
     Attributes:
-        seen: Memory of the map (64, 64).
-        mobs: Where in view a mob stands (64, 64).
-        cows: Where in view a cow stands (64, 64).
+        seen: Memory of the map (72, 72).
+        mobs: Where in view a mob stands (72, 72).
+        cows: Where in view a cow stands (72, 72).
         y: Row of the player.
         x: Column of the player.
         facing: Direction, 1 to 4, as actions.
@@ -45,16 +48,16 @@ class Scene(NamedTuple):
         dark: Whether it is night.
     """
 
-    seen: np.ndarray
-    mobs: np.ndarray
-    cows: np.ndarray
-    y: int
-    x: int
-    facing: int
-    items: np.ndarray
-    needs: np.ndarray
-    asleep: bool
-    dark: bool
+    seen: Any  # arrays of NumPy, or of JAX
+    mobs: Any
+    cows: Any
+    y: Any
+    x: Any
+    facing: Any
+    items: Any
+    needs: Any
+    asleep: Any
+    dark: Any
 
 
 class _Ways(NamedTuple):
@@ -62,6 +65,12 @@ class _Ways(NamedTuple):
 
     distance: np.ndarray
     move: np.ndarray
+
+
+@njit(cache=True)
+def _inside(scene):
+    """Return the rows, and the columns, that are not of the margin."""
+    return range(MARGIN, scene.seen.shape[0] - MARGIN)
 
 
 @njit(cache=True)
@@ -104,14 +113,10 @@ def _find_ways(scene):
                 continue
             for a in range(1, 5):
                 ny, nx = cy + _DY[a], cx + _DX[a]
-                if not (0 <= ny < size and 0 <= nx < size):
-                    continue
                 step = _cost(scene.seen[ny, nx], scene.items)
                 if step >= _FAR:
                     continue
-                if scene.mobs[ny, nx]:
-                    step += 6
-                new = d + step
+                new = d + step + (6 if scene.mobs[ny, nx] else 0)
                 if new < distance[ny, nx]:
                     distance[ny, nx] = new
                     move[ny, nx] = a if d == 0 else move[cy, cx]
@@ -127,9 +132,7 @@ def _towards(scene, move):
     """Return the action that makes a move: turn, dig, bridge, hit or walk."""
     ny, nx = scene.y + _DY[move], scene.x + _DX[move]
     block, mob = scene.seen[ny, nx], scene.mobs[ny, nx]
-    if not mob and _is_ground(block):
-        return move
-    if scene.facing != move:
+    if scene.facing != move or (_is_ground(block) and not mob):
         return move
     return _PLACE_STONE if block == _WATER and not mob else _DO
 
@@ -137,57 +140,43 @@ def _towards(scene, move):
 @njit(cache=True)
 def _near(scene, kind):
     """Return whether a block of a kind is next to the player, corners included."""
-    size = scene.seen.shape[0]
-    for dy in range(-1, 2):
-        for dx in range(-1, 2):
-            ny, nx = scene.y + dy, scene.x + dx
-            if (dy or dx) and 0 <= ny < size and 0 <= nx < size:
-                if scene.seen[ny, nx] == kind:
-                    return True
-    return False
+    return (scene.seen[scene.y - 1 : scene.y + 2, scene.x - 1 : scene.x + 2] == kind).any()
 
 
 @njit(cache=True)
 def _nearest(scene, ways, kind):
     """Return the distance of the nearest block of a kind, by way of its neighbours, and the move.
 
-    The move is that towards the neighbour, or 0 if the player stands there.
+    The move is that towards the neighbour, or 0 if the player stands there; then comes the
+    direction of the block from the neighbour.
     """
-    size = scene.seen.shape[0]
-    best, first, cell = _FAR, 0, 0
-    for y in range(size):
-        for x in range(size):
+    best, first, side = _FAR, 0, 0
+    for y in _inside(scene):
+        for x in _inside(scene):
             if scene.seen[y, x] == kind:
                 for a in range(1, 5):
                     ny, nx = y + _DY[a], x + _DX[a]
-                    if 0 <= ny < size and 0 <= nx < size and ways.distance[ny, nx] < best:
-                        best, first, cell = ways.distance[ny, nx], ways.move[ny, nx], y * size + x
-    return best, first, cell
+                    if ways.distance[ny, nx] < best:
+                        best, first, side = ways.distance[ny, nx], ways.move[ny, nx], _BACK[a]
+    return best, first, side
 
 
 @njit(cache=True)
 def _explore(scene, ways, wanted, mountains):
     """Return the action towards the best place to view wanted cells from, 0 if there is none."""
-    size = scene.seen.shape[0]
+    seen = scene.seen
+    rock = (seen == _STONE) | (seen == _PATH) | (seen == _COAL) | (seen == _IRON)
     best, first = _FAR, 0
-    for y in range(size):
-        for x in range(size):
+    for y in _inside(scene):
+        for x in _inside(scene):
             if ways.distance[y, x] >= _FAR or (y == scene.y and x == scene.x):
                 continue
-            new = 0
-            for ny in range(max(y - 3, 0), min(y + 4, size)):
-                for nx in range(max(x - 4, 0), min(x + 5, size)):
-                    new += wanted[ny, nx]
+            new = wanted[y - 3 : y + 4, x - 4 : x + 5].sum()
             if new == 0:
                 continue
             rate = ways.distance[y, x] * 4 - 2 * min(new, 30)
             if mountains:
-                rocks = 0
-                for ny in range(max(y - 2, 0), min(y + 3, size)):
-                    for nx in range(max(x - 2, 0), min(x + 3, size)):
-                        b = scene.seen[ny, nx]
-                        rocks += b == _STONE or b == _PATH or b == _COAL or b == _IRON
-                rate -= 4 * min(rocks, 12)
+                rate -= 4 * min(rock[y - 2 : y + 3, x - 2 : x + 3].sum(), 12)
             if rate < best:
                 best, first = rate, ways.move[y, x]
     return _towards(scene, first) if first else _NOOP
@@ -196,16 +185,12 @@ def _explore(scene, ways, wanted, mountains):
 @njit(cache=True)
 def _fetch(scene, ways, kind, mountains):
     """Return the action that brings the player to a block and takes it."""
-    size = scene.seen.shape[0]
-    best, first, cell = _nearest(scene, ways, kind)
+    best, first, side = _nearest(scene, ways, kind)
     if best >= _FAR:
         return _explore(scene, ways, scene.seen == _UNSEEN, mountains)
     if first:
         return _towards(scene, first)
-    for a in range(1, 5):
-        if scene.y + _DY[a] == cell // size and scene.x + _DX[a] == cell % size:
-            return _DO if scene.facing == a else a
-    return _DO
+    return _DO if scene.facing == side else side
 
 
 @njit(cache=True)
@@ -214,12 +199,10 @@ def _place(scene, action, otherwise):
 
     If there is none, it is `otherwise`.
     """
-    size = scene.seen.shape[0]
     for a in (scene.facing, 1, 2, 3, 4):
         ny, nx = scene.y + _DY[a], scene.x + _DX[a]
-        if 0 <= ny < size and 0 <= nx < size and not scene.mobs[ny, nx]:
-            if _is_ground(scene.seen[ny, nx]):
-                return action if a == scene.facing else a
+        if _is_ground(scene.seen[ny, nx]) and not scene.mobs[ny, nx]:
+            return action if a == scene.facing else a
     return otherwise
 
 
@@ -229,11 +212,7 @@ def _place(scene, action, otherwise):
 @njit(cache=True)
 def _is_open(seen, y, x):
     """Return whether a mob might come from a cell."""
-    size = seen.shape[0]
-    if not (0 <= y < size and 0 <= x < size):
-        return False
-    b = seen[y, x]
-    return _is_ground(b) or b == _LAVA or b == _UNSEEN
+    return _is_ground(seen[y, x]) or seen[y, x] == _LAVA or seen[y, x] == _UNSEEN
 
 
 @njit(cache=True)
@@ -258,39 +237,36 @@ def _chamber(scene, ways, y, x, a):
     A player turns only by moving, so that of two cells just the two ends can be closed from inside;
     the four cells beside them have to be closed already.
     """
-    seen, size = scene.seen, scene.seen.shape[0]
-    ny, nx = y + _DY[a], x + _DX[a]
-    if not (0 <= ny < size and 0 <= nx < size) or _cost(seen[ny, nx], scene.items) > 3:
+    seen, dy, dx = scene.seen, _DY[a], _DX[a]
+    cost = _cost(seen[y + dy, x + dx], scene.items)
+    if cost > 3:
         return _FAR
-    for cy, cx in ((y, x), (ny, nx)):
-        for sign in (-1, 1):
-            if _is_open(seen, cy + sign * _DX[a], cx + sign * _DY[a]):
-                return _FAR
-    steps = ways.distance[y, x] + 2 * _cost(seen[ny, nx], scene.items)
+    for cy, cx in ((y, x), (y + dy, x + dx)):
+        if _is_open(seen, cy - dx, cx - dy) or _is_open(seen, cy + dx, cx + dy):
+            return _FAR
     ends = 0
-    for ey, ex in ((y - _DY[a], x - _DX[a]), (ny + _DY[a], nx + _DX[a])):
+    for ey, ex in ((y - dy, x - dx), (y + 2 * dy, x + 2 * dx)):
         if _is_open(seen, ey, ex):
             if seen[ey, ex] == _LAVA or seen[ey, ex] == _UNSEEN:
                 return _FAR
             ends += 1
-    return steps + 2 * ends if scene.items[_I_STONE] >= ends else _FAR
+    return ways.distance[y, x] + 2 * cost + 2 * ends if scene.items[_I_STONE] >= ends else _FAR
 
 
 @njit(cache=True)
 def _shelter(scene, ways):
     """Return the action that leads into a closed chamber, -1 if none is known."""
-    seen, size = scene.seen, scene.seen.shape[0]
-    best, cell, way = _FAR, 0, 0
-    for cy in range(size):
-        for cx in range(size):
-            if ways.distance[cy, cx] < best and _cost(seen[cy, cx], scene.items) <= 3:
+    seen = scene.seen
+    best, cy, cx, way = _FAR, 0, 0, 0
+    for y in _inside(scene):
+        for x in _inside(scene):
+            if ways.distance[y, x] < best and _cost(seen[y, x], scene.items) <= 3:
                 for a in range(1, 5):
-                    steps = _chamber(scene, ways, cy, cx, a)
+                    steps = _chamber(scene, ways, y, x, a)
                     if steps < best:
-                        best, cell, way = steps, cy * size + cx, a
+                        best, cy, cx, way = steps, y, x, a
     if best >= _FAR:
         return -1
-    cy, cx = cell // size, cell % size
     if cy != scene.y or cx != scene.x:
         return _towards(scene, ways.move[cy, cx])
     by, bx = scene.y - _DY[way], scene.x - _DX[way]
@@ -306,29 +282,27 @@ def _shelter(scene, ways):
 @njit(cache=True)
 def _nearest_cow(scene, ways):
     """Return the steps to the nearest cow in view and the first move, _FAR if there is none."""
-    size = scene.seen.shape[0]
     best, first = _FAR, 0
-    for cy in range(max(scene.y - 3, 0), min(scene.y + 4, size)):
-        for cx in range(max(scene.x - 4, 0), min(scene.x + 5, size)):
-            if scene.cows[cy, cx] and ways.distance[cy, cx] < best:
-                best, first = ways.distance[cy, cx], ways.move[cy, cx]
+    for y in range(scene.y - 3, scene.y + 4):
+        for x in range(scene.x - 4, scene.x + 5):
+            if scene.cows[y, x] and ways.distance[y, x] < best:
+                best, first = ways.distance[y, x], ways.move[y, x]
     return best, first
 
 
 @njit(cache=True)
 def _survive(scene, ways, viewed, t):
     """Return the action that keeps the player alive, -1 if nothing is urgent."""
-    seen, size = scene.seen, scene.seen.shape[0]
+    seen = scene.seen
     # An enemy beside the player is fought.
     for a in range(1, 5):
         ny, nx = scene.y + _DY[a], scene.x + _DX[a]
-        if 0 <= ny < size and 0 <= nx < size and scene.mobs[ny, nx] and not scene.cows[ny, nx]:
+        if scene.mobs[ny, nx] and not scene.cows[ny, nx]:
             return _DO if scene.facing == a else a
     health, food, drink, energy = scene.needs[0], scene.needs[1], scene.needs[2], scene.needs[3]
     ny, nx = scene.y + _DY[scene.facing], scene.x + _DX[scene.facing]
-    if drink < 9 and 0 <= ny < size and 0 <= nx < size:
-        if seen[ny, nx] == _WATER and not scene.mobs[ny, nx]:
-            return _DO  # having come so far, drink enough
+    if drink < 9 and seen[ny, nx] == _WATER and not scene.mobs[ny, nx]:
+        return _DO  # having come so far, drink enough
     if _is_enclosed(scene) and food > 1 and drink > 1 and (scene.dark or health < 9 or energy < 5):
         return _SLEEP if energy < 9 else _NOOP
     weak = health <= 4 and food > 0 and drink > 0
@@ -408,10 +382,10 @@ def expert_action(scene, viewed, t):
 
     Args:
         scene: What it knows.
-        viewed: When each cell was last in view (64, 64); it is updated.
+        viewed: When each cell was last in view (72, 72); it is updated.
         t: Time.
     """
-    viewed[max(scene.y - 3, 0) : scene.y + 4, max(scene.x - 4, 0) : scene.x + 5] = t
+    viewed[scene.y - 3 : scene.y + 4, scene.x - 4 : scene.x + 5] = t
     if scene.asleep:
         return _NOOP
     ways = _find_ways(scene)

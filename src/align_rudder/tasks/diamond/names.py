@@ -23,18 +23,18 @@ def event_name(symbol: Hashable) -> str:
         >>> event_name("did_place_table+1 wood-2"), event_name("did_wake_up+1")
         ('table', 'wake up')
     """
-    changed = names.changes(symbol)
-    items = {name: amount for name, amount in changed.items() if not name.startswith(DID)}
-    made = [name.removeprefix(DID) for name in changed if name.startswith(DID)]
-    if made and not any(amount > 0 for amount in items.values()):
+    words = str(symbol).split()
+    items = [word for word in words if not word.startswith(DID)]
+    made = [word[len(DID) :].partition("+")[0] for word in words if word.startswith(DID)]
+    if made and not any("+" in item for item in items):
         return " and ".join(_achievement(name, items) for name in made)
-    return names.in_words(items) or str(symbol)
+    return names.event_name(" ".join(items))
 
 
-def _achievement(name: str, lost: dict[str, float]) -> str:
+def _achievement(name: str, lost: Sequence[str]) -> str:
     verb, _, thing = name.partition("_")
     # A stone that is placed is lost: "stone" alone would say the opposite.
-    plain = verb in _PLAIN_VERBS and thing and thing not in lost
+    plain = verb in _PLAIN_VERBS and thing and not any(i.startswith(f"{thing}-") for i in lost)
     return (thing if plain else name).replace("_", " ")
 
 

@@ -24,7 +24,6 @@ __all__ = [
     "DiamondState",
     "DiamondTask",
     "Observation",
-    "Parts",
     "items_of",
     "leaf_names",
     "vitals_of",
@@ -86,19 +85,6 @@ class Observation(NamedTuple):
     nearest: jax.Array
     around: jax.Array
     numbers: jax.Array
-    direction: jax.Array
-
-
-class Parts(NamedTuple):
-    """The parts of an observation as numbers for a network; `DiamondEnv` says what each is."""
-
-    blocks: jax.Array
-    mobs: jax.Array
-    nearest: jax.Array
-    around: jax.Array
-    numbers: jax.Array
-    has: jax.Array
-    has_several: jax.Array
     direction: jax.Array
 
 
@@ -222,8 +208,8 @@ class DiamondTask:
         kinds = jnp.stack([squares == UNSEEN, rock, squares == _PATH], axis=-1)
         return kinds.sum(axis=(1, 3)).astype(jnp.uint8)
 
-    def parts(self, observation: Observation) -> Parts:
-        """Return an observation as numbers for a network."""
+    def parts(self, observation: Observation) -> dict[str, jax.Array]:
+        """Return an observation as numbers for a network; `DiamondEnv` says what each part is."""
         bits = (observation.mobs[..., None] >> jnp.arange(4, dtype=jnp.uint8)) & 1
         nearest = observation.nearest.astype(jnp.float32)
         known = (nearest[:, 0] != 127)[:, None]
@@ -232,20 +218,20 @@ class DiamondTask:
         places = jnp.where(known, jnp.concatenate(places, axis=1), 0.0)
         numbers = observation.numbers.astype(jnp.float32)
         items = numbers[: len(ITEMS)]
-        return Parts(
-            jax.nn.one_hot(observation.blocks, len(BlockType)),
-            bits.astype(jnp.float32),
-            jnp.concatenate([places, known.astype(jnp.float32)], axis=1),
-            observation.around / _SQUARE**2,
-            numbers / 10,
-            (items > 0).astype(jnp.float32),
-            (items > 1).astype(jnp.float32),
-            jax.nn.one_hot(observation.direction, 4),
-        )
+        return {
+            "blocks": jax.nn.one_hot(observation.blocks, len(BlockType)),
+            "mobs": bits.astype(jnp.float32),
+            "nearest": jnp.concatenate([places, known.astype(jnp.float32)], axis=1),
+            "around": observation.around / _SQUARE**2,
+            "numbers": numbers / 10,
+            "has": (items > 0).astype(jnp.float32),
+            "has_several": (items > 1).astype(jnp.float32),
+            "direction": jax.nn.one_hot(observation.direction, 4),
+        }
 
     def encode(self, observation: Observation) -> jax.Array:
         """Return an observation as one vector for a network: its parts, one after the other."""
-        return jnp.concatenate([part.ravel() for part in self.parts(observation)])
+        return jnp.concatenate([part.ravel() for part in self.parts(observation).values()])
 
     # Symmetry: as it is, mirrored left to right, top to bottom, both
 
