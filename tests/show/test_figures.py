@@ -9,7 +9,7 @@ import pytest
 
 import align_rudder as ar
 from align_rudder.data.crafting import crafting_demonstrations, crafting_episode
-from align_rudder.events.names import event_names, short_goal_names
+from align_rudder.events.names import goal_names
 
 
 @pytest.fixture(scope="module")
@@ -174,29 +174,7 @@ def test_every_figure_is_written_as_vectors(crafting, rooms, tmp_path, form):
         assert (tmp_path / f"{name}.{form}").stat().st_size > 1000
 
 
-# Names and consensus
-
-
-def test_goals_are_named_by_what_they_give():
-    tool = "iron_pickaxe+1 did_make_iron_pickaxe+1 coal-1 …"
-    goals = ["did_collect_wood+1 wood+1", "did_place_table+1 wood-2", "wood+1", tool]
-    assert short_goal_names(goals) == ["wood", "table", "wood 2", "iron pickaxe"]
-    others = ["stick+4 plank-2", "did_defeat_zombie+1", "wood-2", "go home", "did_defeat_zombie+1"]
-    named = ["stick +4", "defeat zombie", "wood −2", "go home", "defeat zombie 2"]
-    assert short_goal_names(others) == named
-    placed = [
-        "did_place_stone+1 stone-1",
-        "did_place_table+1 wood-2",
-        "did_collect_stone+1 stone+1",
-    ]
-    assert event_names(placed) == ["place stone", "table", "stone"]
-
-
-def test_no_two_events_have_the_same_name():
-    symbols = ["did_collect_wood+1 wood+1", "wood+1", "diamond+1", "did_find+1 wood+1", "wood-1"]
-    names = event_names(symbols)
-    assert names[1:3] == ["wood", "diamond"]
-    assert len(set(names)) == len(names)
+# Consensus
 
 
 def test_alignment_shows_the_consensus_and_names_its_subgoals(crafting):
@@ -206,7 +184,19 @@ def test_alignment_shows_the_consensus_and_names_its_subgoals(crafting):
     consensus = [letters[symbol] for symbol in strategy.profile.consensus(0.8)]
     assert [text.get_text() for text in below.texts] == consensus
     assert len(above.texts) == (strategy.alignment.matrix >= 0).sum()
-    names = short_goal_names([goal.symbol for goal in strategy.subgoals])
+    names = goal_names([goal.symbol for goal in strategy.subgoals])
     assert [text.get_text() for text in below.get_xticklabels()] == names
     columns = [int(strategy.profile.columns[goal.column]) for goal in strategy.subgoals]
     assert [int(line.get_xdata()[0]) for line in below.lines] == columns
+
+
+def test_a_task_names_events_and_subgoals_of_the_consensus(crafting):
+    figure = ar.plot.consensus(
+        crafting,
+        name_goals=lambda goals: [f"goal {i}" for i, _ in enumerate(goals)],
+        name_events=lambda symbols: [f"<{symbol}>" for symbol in symbols],
+    )
+    goals = [text.get_text() for text in figure.axes[1].get_xticklabels()]
+    assert goals == [f"goal {i}" for i in range(len(goals))]
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert all(text.endswith(">") for text in legend)

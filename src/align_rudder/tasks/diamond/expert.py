@@ -183,10 +183,11 @@ def _explore(scene, ways, wanted, mountains):
 
 
 @njit(cache=True)
-def _fetch(scene, ways, kind, mountains):
+def _fetch(scene, ways, kind):
     """Return the action that brings the player to a block and takes it."""
     best, first, side = _nearest(scene, ways, kind)
     if best >= _FAR:
+        mountains = kind != _TREE and kind != _WATER
         return _explore(scene, ways, scene.seen == _UNSEEN, mountains)
     if first:
         return _towards(scene, first)
@@ -194,16 +195,13 @@ def _fetch(scene, ways, kind, mountains):
 
 
 @njit(cache=True)
-def _place(scene, action, otherwise):
-    """Return the action that places something on a free cell, or turns to one.
-
-    If there is none, it is `otherwise`.
-    """
+def _turn_to_ground(scene):
+    """Return the turn to a free cell to place something on: 0 if it is ahead, -1 if none is."""
     for a in (scene.facing, 1, 2, 3, 4):
         ny, nx = scene.y + _DY[a], scene.x + _DX[a]
         if _is_ground(scene.seen[ny, nx]) and not scene.mobs[ny, nx]:
-            return action if a == scene.facing else a
-    return otherwise
+            return 0 if a == scene.facing else a
+    return -1
 
 
 # Rest
@@ -276,7 +274,7 @@ def _shelter(scene, ways):
     return _towards(scene, way)
 
 
-# What comes first, and the plan
+# What comes first, and the plan: actions, or minus the block to fetch
 
 
 @njit(cache=True)
@@ -292,7 +290,7 @@ def _nearest_cow(scene, ways):
 
 @njit(cache=True)
 def _survive(scene, ways, viewed, t):
-    """Return the action that keeps the player alive, -1 if nothing is urgent."""
+    """Return what keeps the player alive, _FAR if nothing is urgent."""
     seen = scene.seen
     # An enemy beside the player is fought.
     for a in range(1, 5):
@@ -307,9 +305,8 @@ def _survive(scene, ways, viewed, t):
         return _SLEEP if energy < 9 else _NOOP
     weak = health <= 4 and food > 0 and drink > 0
     if not weak:
-        best, _, _ = _nearest(scene, ways, _WATER)
-        if (drink <= 3 and best < _FAR) or drink <= 2:
-            return _fetch(scene, ways, _WATER, False)
+        if drink <= 2 or (drink <= 3 and _nearest(scene, ways, _WATER)[0] < _FAR):
+            return -_WATER
         best, first = _nearest_cow(scene, ways)
         if best < _FAR and (food <= 4 or (food <= 5 and best <= 4)):
             return _towards(scene, first)
@@ -323,57 +320,54 @@ def _survive(scene, ways, viewed, t):
                 return a
         if energy <= 0:
             return _SLEEP
-    return -1
+    return _FAR
 
 
 @njit(cache=True)
 def _advance(scene, ways):
-    """Return the action that brings the plan forward."""
+    """Return what brings the plan forward."""
     items = scene.items
     wood, stone = items[_I_WOOD], items[_I_STONE]
-    at_table = _near(scene, _TABLE)
+    at_table, turn = _near(scene, _TABLE), _turn_to_ground(scene)
     best, first, _ = _nearest(scene, ways, _TABLE)
+    to_table = _towards(scene, first) if first else _NOOP
     if items[_I_WOOD_PICKAXE] == 0:
         if best >= _FAR and wood < 8:
-            return _fetch(scene, ways, _TREE, False)
+            return -_TREE
         if at_table:
             return _WOOD_PICKAXE
         if best < 12:
-            return _towards(scene, first)
-        return _place(scene, _PLACE_TABLE, _PLACE_TABLE)
+            return to_table
+        return turn if turn > 0 else _PLACE_TABLE
     if at_table and items[_I_WOOD_SWORD] == 0 and items[_I_STONE_PICKAXE] == 0 and wood > 4:
         return _WOOD_SWORD
     if items[_I_STONE_PICKAXE] == 0:
         if stone < 2:
-            return _fetch(scene, ways, _STONE, True)
+            return -_STONE
         if at_table:
             return _STONE_PICKAXE
         if best > 14 and wood >= 3:
-            return _place(scene, _PLACE_TABLE, _PLACE_TABLE)
-        if best >= _FAR:
-            return _fetch(scene, ways, _TREE, False)
-        return _towards(scene, first) if first else _NOOP
+            return turn if turn > 0 else _PLACE_TABLE
+        return to_table if best < _FAR else -_TREE
     if items[_I_IRON_PICKAXE] == 0:
         if at_table and items[_I_STONE_SWORD] == 0 and wood >= 2 and stone >= 1:
             return _STONE_SWORD
         if stone < 3:
-            return _fetch(scene, ways, _STONE, True)
+            return -_STONE
         if items[_I_COAL] < 1:
-            return _fetch(scene, ways, _COAL, True)
+            return -_COAL
         if items[_I_IRON] < 1:
-            return _fetch(scene, ways, _IRON, True)
+            return -_IRON
         if at_table:
             if wood < 1:
-                return _fetch(scene, ways, _TREE, False)
+                return -_TREE
             if _near(scene, _FURNACE):
                 return _IRON_PICKAXE
-            return _place(scene, _PLACE_FURNACE, _PLACE_FURNACE)
+            return turn if turn > 0 else _PLACE_FURNACE
         if wood >= 3 and best > 8:
-            return _place(scene, _PLACE_TABLE, _DO)
-        if wood < 1 or best >= _FAR:
-            return _fetch(scene, ways, _TREE, False)
-        return _towards(scene, first) if first else _NOOP
-    return _fetch(scene, ways, _DIAMOND, True)
+            return turn if turn > 0 else _PLACE_TABLE if turn == 0 else _DO
+        return to_table if wood >= 1 and best < _FAR else -_TREE
+    return -_DIAMOND
 
 
 @njit(cache=True)
@@ -390,4 +384,6 @@ def expert_action(scene, viewed, t):
         return _NOOP
     ways = _find_ways(scene)
     action = _survive(scene, ways, viewed, t)
-    return action if action >= 0 else _advance(scene, ways)
+    if action == _FAR:
+        action = _advance(scene, ways)
+    return action if action >= 0 else _fetch(scene, ways, -action)
