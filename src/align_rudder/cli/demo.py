@@ -92,7 +92,7 @@ def _learn() -> tuple[str, Figure, list[dict[str, object]]]:
         run_trial(setting, seed, parameters[setting.method], protocol)
         for setting, seed in tqdm(jobs, "trials", leave=False, disable=not sys.stderr.isatty())
     ]
-    found = summarise(records, settings, range(_TRIALS))
+    found = summarise(records, settings)
     title = "Episodes until the return is 80 % of the demonstrations'"
     table = episode_table(title, found, protocol.max_episodes, "four-rooms")
     return table.text(), learning_curves(records, (2,), protocol), [s.data() for s in found]
