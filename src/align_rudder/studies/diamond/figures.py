@@ -22,8 +22,7 @@ from align_rudder.show.figures.colors import OKABE_ITO
 from align_rudder.show.figures.drawing import plain_axes, save_figure
 from align_rudder.studies.diamond.methods import METHODS, OURS, label_of, order_of
 from align_rudder.studies.diamond.results import read_training
-from align_rudder.studies.diamond.tables import final_stage, short_number
-from align_rudder.studies.statistics import wilson_interval
+from align_rudder.studies.diamond.tables import final_stage, range_of, short_number
 from align_rudder.tasks.diamond.names import event_names, goal_names
 
 __all__ = ["draw_alignment", "draw_results", "learning_curves", "sub_agent_curves", "subgoal_bars"]
@@ -93,14 +92,11 @@ def subgoal_bars(evaluation: Mapping[str, Any]) -> Figure:
     """
     stages, method = evaluation["stages"], evaluation["method"]
     after = "fine-tuned" if "cloned" in stages else label_of(method)
+    after += f", {short_number(evaluation['steps'])} steps"
     series = [
         ("demonstrations", _SHOWN, evaluation.get("demonstrations")),
         ("behavioural cloning", _CLONED, stages.get("cloned")),
-        (
-            f"{after}, {short_number(evaluation['steps'])} steps",
-            _TUNED,
-            stages[final_stage(evaluation)],
-        ),
+        (after, _TUNED, stages[final_stage(evaluation)]),
     ]
     series = [(label, color, found) for label, color, found in series if found]
     names = goal_names(evaluation["goals"])
@@ -115,16 +111,8 @@ def subgoal_bars(evaluation: Mapping[str, Any]) -> Figure:
         many = f"{found['worlds']:,} {'runs' if label == 'demonstrations' else 'worlds'}"
         ax.bar(x, rates, width * 0.94, color=color, label=f"{label} ({many})")
         for place in x[rates == 0]:
-            ax.annotate(
-                "0",
-                (place, 0),
-                xytext=(0, 1),
-                textcoords="offset points",
-                ha="center",
-                fontsize=7,
-                color=color,
-                fontweight="bold",
-            )
+            bold = {"fontsize": 7, "fontweight": "bold", "color": color, "ha": "center"}
+            ax.annotate("0", (place, 0), xytext=(0, 1), textcoords="offset points", **bold)
     first = int(np.ceil(np.log10(least) - 1e-9))
     ax.set_yticks([0.0, *(10.0**e for e in range(first, 3))])
     ax.yaxis.set_minor_locator(NullLocator())
@@ -198,12 +186,8 @@ def _curve(runs: Sequence[list[dict[str, str]]], phase: str) -> _Curve | None:
         np.array([[int(row[name]) for row in rows[:length]] for rows in mine])
         for name in ("steps", "worlds", "solved")
     )
-    shares = solved / worlds
-    if len(mine) == 1:
-        low, high = wilson_interval(solved[0], worlds[0])
-    else:
-        low, high = shares.min(axis=0), shares.max(axis=0)
-    return _Curve(steps.mean(axis=0), 100 * shares.mean(axis=0), 100 * low, 100 * high)
+    low, high = range_of(solved, worlds)
+    return _Curve(steps.mean(axis=0), 100 * (solved / worlds).mean(axis=0), 100 * low, 100 * high)
 
 
 def _draw_line(ax: Axes, line: _Line) -> bool:

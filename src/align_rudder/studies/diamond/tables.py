@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from align_rudder.studies.diamond.methods import OURS, label_of, order_of
 from align_rudder.studies.statistics import wilson_interval
 from align_rudder.studies.tables import Table
@@ -15,6 +18,7 @@ __all__ = [
     "final_stage",
     "goals_rows",
     "goals_table",
+    "range_of",
     "results_rows",
     "results_table",
     "short_number",
@@ -60,6 +64,19 @@ def _steps(evaluation: Mapping[str, Any]) -> int:
     return evaluation.get("steps_so_far", evaluation["steps"])
 
 
+def range_of(solved: ArrayLike, worlds: ArrayLike) -> tuple[Any, Any]:
+    """Return the least and the most share of the seeds (S, …); the 95 % interval of a single one.
+
+    The seeds play the same worlds, so that an interval over all of them together would be too
+    narrow.
+    """
+    solved, worlds = np.asarray(solved), np.asarray(worlds)
+    if len(solved) == 1:
+        return wilson_interval(solved[0], worlds[0])
+    shares = solved / worlds
+    return shares.min(axis=0), shares.max(axis=0)
+
+
 def _row(label: str, runs: Sequence[Mapping[str, Any]], stage: str) -> dict[str, Any]:
     """Return the numbers of runs that differ in the seed of their training, counted together."""
     found = [run["stages"][stage] for run in runs]
@@ -68,11 +85,7 @@ def _row(label: str, runs: Sequence[Mapping[str, Any]], stage: str) -> dict[str,
     for counts in found:
         deepest.update(counts["deepest"])
     tools = chain[chain.index(_TOOL) :] if _TOOL in chain else []
-    shares = [s["solved"] / s["worlds"] for s in found]
-    # The seeds play the same worlds, so that an interval over all of them together would be too
-    # narrow.
-    one = len(runs) == 1
-    low, high = wilson_interval(solved, worlds) if one else (min(shares), max(shares))
+    low, high = range_of([s["solved"] for s in found], [s["worlds"] for s in found])
     return {
         "method": runs[0]["method"],
         "label": label,
@@ -83,8 +96,8 @@ def _row(label: str, runs: Sequence[Mapping[str, Any]], stage: str) -> dict[str,
         "worlds": worlds,
         "solved": solved,
         "share": solved / worlds,
-        "low": low,
-        "high": high,
+        "low": float(low),
+        "high": float(high),
         "iron_pickaxe": sum(deepest[item] for item in tools) / worlds if tools else None,
         "deepest": max((item for item in chain if deepest[item] > 0), key=chain.index),
     }
