@@ -1,25 +1,27 @@
-"""Short names of events."""
+"""Events that are changes have short names."""
 
-from align_rudder.events.names import event_names, short_goal_names
+from align_rudder.events.names import event_names, goal_names
 
 
-def test_goals_are_named_by_what_they_give():
-    tool = "iron_pickaxe+1 did_make_iron_pickaxe+1 coal-1 …"
-    goals = ["did_collect_wood+1 wood+1", "did_place_table+1 wood-2", "wood+1", tool]
-    assert short_goal_names(goals) == ["wood", "table", "wood 2", "iron pickaxe"]
-    others = ["stick+4 plank-2", "did_defeat_zombie+1", "wood-2", "go home", "did_defeat_zombie+1"]
-    named = ["stick +4", "defeat zombie", "wood −2", "go home", "defeat zombie 2"]
-    assert short_goal_names(others) == named
-    placed = [
-        "did_place_stone+1 stone-1",
-        "did_place_table+1 wood-2",
-        "did_collect_stone+1 stone+1",
+def test_goals_are_named_by_what_they_give_and_numbered():
+    goals = ["stick+4 plank-2", "wood-2", "go home", "iron_ore+1", "iron_ore+1", "x+1 y+1"]
+    assert goal_names(goals) == [
+        "stick +4",
+        "wood −2",
+        "go home",
+        "iron ore",
+        "iron ore 2",
+        "x and y",
     ]
-    assert event_names(placed) == ["place stone", "table", "stone"]
 
 
 def test_no_two_events_have_the_same_name():
-    symbols = ["did_collect_wood+1 wood+1", "wood+1", "diamond+1", "did_find+1 wood+1", "wood-1"]
+    symbols = ["wood+1", "wood+1 stone-1", "stone+1", ("a", 1), 3]
     names = event_names(symbols)
-    assert names[1:3] == ["wood", "diamond"]
+    assert names[2] == "stone"
     assert len(set(names)) == len(names)
+
+
+def test_a_task_may_have_names_of_its_own():
+    assert goal_names(["wood+1", "wood+2"], lambda symbol: "log") == ["log", "log 2"]
+    assert event_names(["wood+1", "wood+2"], lambda symbol: "log") == ["wood+1", "wood+2"]

@@ -8,7 +8,7 @@ import pytest
 
 import align_rudder as ar
 from align_rudder.data.crafting import crafting_episode
-from align_rudder.events.names import short_goal_names
+from align_rudder.events.names import goal_names
 
 
 def test_alignment_has_a_letter_for_each_event_and_a_mark_for_each_subgoal(crafting):
@@ -147,7 +147,7 @@ def test_alignment_shows_the_consensus_and_names_its_subgoals(crafting):
     consensus = [letters[symbol] for symbol in strategy.profile.consensus(0.8)]
     assert [text.get_text() for text in below.texts] == consensus
     assert len(above.texts) == (strategy.alignment.matrix >= 0).sum()
-    names = short_goal_names([goal.symbol for goal in strategy.subgoals])
+    names = goal_names([goal.symbol for goal in strategy.subgoals])
     assert [text.get_text() for text in below.get_xticklabels()] == names
     columns = [int(strategy.profile.columns[goal.column]) for goal in strategy.subgoals]
     assert [int(line.get_xdata()[0]) for line in below.lines] == columns
