@@ -523,7 +523,7 @@ def test_missing_interpreter(monkeypatch):
         MineRLEnv()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("minerl") is not None, reason="minerl is there")
+@pytest.mark.skipif(environment._has_minerl(), reason="minerl is there")
 def test_missing_minerl(monkeypatch):
     monkeypatch.delenv(environment.PYTHON_VARIABLE, raising=False)
     for python in (None, sys.executable):

@@ -22,6 +22,7 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar, Literal
 
 import gymnasium as gym
@@ -42,7 +43,6 @@ from align_rudder.minerl.spaces import (
     action_space,
     task_named,
 )
-from align_rudder.minerl.testing.scripted import ScriptedEnv
 
 __all__ = ["PYTHON_VARIABLE", "MineRLEnv", "MineRLServerError", "replay"]
 
@@ -332,14 +332,26 @@ def _listed(values: Sequence[Any]) -> str:
     return "an index: " + ", ".join(f"{i} {value}" for i, value in enumerate(values))
 
 
+def _small_world() -> ModuleType:
+    """Return the module that `module="scripted"` names."""
+    return importlib.import_module("align_rudder.minerl.testing.scripted")
+
+
 def _check_world(task: str, options: Mapping[str, Any]) -> None:
     """Say what is wrong with options of the small world, before a process is started for it."""
-    known = [name for name in inspect.signature(ScriptedEnv).parameters if name != "task"]
+    world = _small_world().ScriptedEnv
+    known = [name for name in inspect.signature(world).parameters if name != "task"]
     if unknown := [name for name in options if name not in known]:
         raise ValueError(
             f"the small world has no option {', '.join(unknown)}; it has {', '.join(known)}"
         )
-    ScriptedEnv(task, **options)
+    world(task, **options)
+
+
+def _has_minerl() -> bool:
+    """Return whether this interpreter has minerl; a mere folder of that name is none."""
+    found = importlib.util.find_spec("minerl")
+    return found is not None and found.origin is not None
 
 
 def _command(
@@ -357,7 +369,7 @@ def _command(
     elif module is None and given:
         asked = PYTHON_VARIABLE
         command = [given] if Path(given).exists() else shlex.split(given)
-    elif module is None and importlib.util.find_spec("minerl") is None:
+    elif module is None and not _has_minerl():
         raise ImportError(f"this interpreter ({sys.executable}) has no minerl. {INSTALL}")
     else:
         command = [sys.executable]
@@ -368,7 +380,7 @@ def _command(
         )
     if module == "scripted":
         _check_world(task, options)
-        module = f"{_HERE / 'scripted.py'}:make"
+        module = f"{_small_world().__file__}:make"
     if module is not None and ":" not in module:
         raise ValueError(
             f'module={module!r}; needed is "scripted", "package.module:function" or '
