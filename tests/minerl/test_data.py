@@ -13,6 +13,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from align_rudder.minerl.testing.colours import frame_colour, frame_number, write_video
 
 import align_rudder as ar
 from align_rudder import AlignRudderWarning
@@ -41,7 +42,6 @@ from align_rudder.minerl.spaces import (
     enum_indices,
     observation_space,
 )
-from align_rudder.minerl.testing.colours import frame_colour, frame_number, write_video
 from align_rudder.minerl.testing.synthetic import CHAIN, simulate, write_dataset
 
 av = pytest.importorskip("av")

@@ -9,6 +9,7 @@ from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
+from align_rudder.minerl.testing.colours import frame_colour
 
 import align_rudder as ar
 from align_rudder import AlignRudderWarning
@@ -25,7 +26,6 @@ from align_rudder.minerl.pipeline import (
     segments,
 )
 from align_rudder.minerl.spaces import HELD, ITEMS, TASKS
-from align_rudder.minerl.testing.colours import frame_colour
 from align_rudder.minerl.testing.synthetic import CHAIN, write_dataset
 
 pytest.importorskip("av")

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("av")
 import equinox as eqx  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
+from align_rudder.minerl.testing.colours import frame_number  # noqa: E402
 
 from align_rudder.hierarchy import actions  # noqa: E402
 from align_rudder.minerl.cache import ArrayCache  # noqa: E402
@@ -27,7 +28,6 @@ from align_rudder.minerl.networks import (  # noqa: E402
 from align_rudder.minerl.pictures import BORDER_COLOURS, draw_pictures, shrink  # noqa: E402
 from align_rudder.minerl.samples import Samples, targets_of  # noqa: E402
 from align_rudder.minerl.spaces import BUTTONS, ENUMS, HELD, ITEMS  # noqa: E402
-from align_rudder.minerl.testing.colours import frame_number  # noqa: E402
 from align_rudder.minerl.testing.synthetic import write_dataset  # noqa: E402
 from align_rudder.minerl.view import PictureView  # noqa: E402
 

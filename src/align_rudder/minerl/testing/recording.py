@@ -18,10 +18,10 @@ from tqdm import tqdm
 
 from align_rudder.files import write_whole
 from align_rudder.minerl.environment import MineRLEnv
-from align_rudder.minerl.spaces import BUTTONS, ENUMS, HELD, ITEMS, array_names, format_of
-from align_rudder.minerl.testing.colours import film
+from align_rudder.minerl.spaces import BUTTONS, DO_NOTHING, ENUMS, HEADS, HELD, ITEMS, format_of
 from align_rudder.minerl.testing.scripted import scripted_action
-from align_rudder.minerl.testing.synthetic import claim_folder, write_trajectory
+from align_rudder.minerl.testing.synthetic import claim_folder, rendered, write_trajectory
+from align_rudder.minerl.testing.videos import write_video
 from align_rudder.runs.lock import only_here
 
 __all__ = ["play", "record_dataset"]
@@ -76,7 +76,7 @@ def record_dataset(
                 name = f"{start}{len(pictures) - 1}"
                 with tempfile.TemporaryDirectory(dir=root, prefix=".recording-") as temporary:
                     write_trajectory(Path(temporary) / name, arrays, version, len(pictures))
-                    film(Path(temporary) / name / "recording.mp4", pictures)
+                    write_video(Path(temporary) / name / "recording.mp4", pictures)
                     there = [(Path(temporary) / name).rename(folder / name)]
             folders += there
     return folders
@@ -117,8 +117,7 @@ def play(
         action = scripted_action(seen[-1], "diamond" if goal == "look" else goal)
         if goal == "look":
             turn = np.array([0, rng.choice([-30, -15, 15, 30])], np.float32)
-            nothing = {head: values.index("none") for head, values in ENUMS.items()}
-            action = dict.fromkeys(BUTTONS, 0) | nothing | {"camera": turn}
+            action = dict.fromkeys(BUTTONS, 0) | DO_NOTHING | {"camera": turn}
             goal = "diamond"
         obs, _, terminated, truncated, info = env.step(action)
         over = terminated or truncated
@@ -136,19 +135,14 @@ def _stored(
     seen: list[dict[str, Any]], actions: list[dict[str, Any]], rewards: list[float], version: int
 ) -> dict[str, np.ndarray]:
     """Return an episode as the arrays of `rendered.npz`."""
-    form = format_of(version)
-    held = [HELD[int(obs["equipped"])] for obs in seen]
-    arrays = {
-        "reward": np.array(rewards, np.float32),
-        form.mainhand + "damage": np.array([obs["damage"] for obs in seen], np.int32),
-        form.mainhand + "maxDamage": np.array([obs["max_damage"] for obs in seen], np.int32),
-        form.mainhand + "type": np.array([form.empty_hand if h == "air" else h for h in held]),
-        "action$camera": np.array([action["camera"] for action in actions], np.float32),
+    empty = format_of(version).empty_hand
+    names = [empty if held == "air" else held for held in HELD]
+    observed = {key: np.array([obs[key] for obs in seen]) for key in seen[0] if key != "pov"}
+    hand = {
+        "damage": observed["damage"],
+        "maxDamage": observed["max_damage"],
+        "type": np.array(names)[observed["equipped"]],
     }
-    counts = np.array([obs["inventory"] for obs in seen]).astype(form.count_type)
-    arrays |= {f"observation$inventory${item}": counts[:, i] for i, item in enumerate(ITEMS)}
-    for button in BUTTONS:
-        arrays[f"action${button}"] = np.array([action[button] for action in actions], np.int64)
-    for head, values in ENUMS.items():
-        arrays[f"action${head}"] = np.array([values[action[head]] for action in actions])
-    return {name: arrays[name] for name in array_names(_TASK, version)}
+    done = {head: np.array([action[head] for action in actions]) for head in HEADS}
+    done |= {head: np.array(values)[done[head]] for head, values in ENUMS.items()}
+    return rendered(_TASK, version, np.array(rewards), observed["inventory"], hand, done)
