@@ -10,19 +10,15 @@ stopped goes on from its checkpoint. Agents and checkpoints stay out of the repo
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
 
 from align_rudder.cli.diamond import Method
+from align_rudder.runs.processes import run_chains
 
-Running = tuple[subprocess.Popen[bytes], list[list[str]]]
 ALL: tuple[Method, ...] = (
     "align-rudder",
     "equal-reward",
@@ -81,47 +77,15 @@ def counted(folder: Path, worlds: int) -> bool:
         sys.exit(f"{path} is damaged; put back a copy, or delete it")
 
 
-def run_all(waiting: list[list[list[str]]], jobs: int, seconds: float) -> None:
+def run_all(chains: list[list[list[str]]], jobs: int, seconds: float) -> None:
     """Run chains of commands of `align-rudder`, so many at once, for at most so long."""
-    if jobs < 1:
-        sys.exit(f"--jobs is {jobs}; at least 1 is needed")
-    running: list[Running] = []
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
     try:
-        failed = _run(list(waiting), running, jobs, seconds)
-    except (KeyboardInterrupt, TimeoutError):
-        for process, _ in running:
-            process.terminate()
-        for process, _ in running:
-            process.wait()
+        if failed := run_chains(chains, jobs, seconds):
+            sys.exit(f"{failed} commands failed")
+    except KeyboardInterrupt:
         sys.exit("stopped; run it again to go on")
-    if failed:
-        sys.exit(f"{failed} commands failed")
-
-
-def _run(waiting: list[list[list[str]]], running: list[Running], jobs: int, seconds: float) -> int:
-    """Return how many commands failed; `running` holds those under way."""
-    program = [sys.executable, "-m", "align_rudder"]
-    env = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    begun, failed = time.monotonic(), 0
-    while waiting or running:
-        while waiting and len(running) < jobs:
-            first, *rest = waiting.pop(0)
-            print(f"{time.monotonic() - begun:6.0f} s  {' '.join(first)}", flush=True)
-            # A group of its own, so that Ctrl-C reaches it once, from here.
-            process = subprocess.Popen([*program, *first], env=env, start_new_session=True)
-            running.append((process, rest))
-        time.sleep(0.5)
-        if time.monotonic() - begun > seconds:
-            raise TimeoutError
-        for entry in [entry for entry in running if entry[0].poll() is not None]:
-            running.remove(entry)
-            process, rest = entry
-            failed += process.returncode != 0
-            if rest and process.returncode == 0:
-                waiting.insert(0, rest)
-    return failed
+    except ValueError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

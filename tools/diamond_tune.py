@@ -18,7 +18,7 @@ import tyro
 from diamond_study import run_all
 
 from align_rudder.files import write_whole
-from align_rudder.runs.rows import read_log
+from align_rudder.runs.rows import read_rows
 from align_rudder.studies.rooms.tables import Table
 
 METHODS = ("align-rudder", "ppo-dense")
@@ -55,7 +55,7 @@ def main(arguments: Arguments) -> None:
     run_all(commands, arguments.jobs, arguments.seconds)
     rows = []
     for setting, folder in zip(settings, folders, strict=True):
-        last = read_log(folder / "evaluations.csv")[-1]
+        last = read_rows(folder / "evaluations.csv")[-1]
         worlds = int(last["worlds"])
         reached = sum(int(n) for name, n in last.items() if name.startswith("reached_"))
         rows.append([*setting, last["steps"], worlds, int(last["solved"]), reached / worlds])

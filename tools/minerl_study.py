@@ -27,7 +27,7 @@ from align_rudder.minerl.networks import HEAD_SIZES
 from align_rudder.minerl.training import evaluate, load_players
 from align_rudder.minerl.view import PictureView
 from align_rudder.model import AlignRudder
-from align_rudder.runs.rows import read_log
+from align_rudder.runs.rows import read_rows
 
 WORLD = {"hits": 4, "distance": 2}
 DEMOS = ["--n", "40", "--noise", "0.05", "--seed", "0"]
@@ -81,7 +81,7 @@ def rates(folder: Path, n: int) -> list[dict[str, float]]:
     """Return how often each sub-goal is reached from where its sub-task begins."""
     found = []
     for k in range(n):
-        curve = [(int(r["steps"]), float(r["rate"])) for r in read_log(folder / f"tuning-{k}.csv")]
+        curve = [(int(r["steps"]), float(r["rate"])) for r in read_rows(folder / f"tuning-{k}.csv")]
         if not curve:
             found.append({"steps": 0})
             continue

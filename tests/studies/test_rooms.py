@@ -15,6 +15,7 @@ from scipy.stats import mannwhitneyu
 
 from align_rudder.baselines import Protocol, learn_q
 from align_rudder.cli.main import main
+from align_rudder.runs.workers import Workers
 from align_rudder.studies import key_chest
 from align_rudder.studies.rooms import methods as methods_module
 from align_rudder.studies.rooms import networks
@@ -26,7 +27,6 @@ from align_rudder.studies.rooms.methods import (
     all_methods,
     chosen_parameters,
 )
-from align_rudder.studies.rooms.runner import Workers
 from align_rudder.studies.rooms.settings import Setting, settings_of
 from align_rudder.studies.rooms.statistics import compare, summarise
 from align_rudder.studies.rooms.store import Store, TrialRecord

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import tyro
 
 from align_rudder.files import check_outputs, write_json
+from align_rudder.runs.interrupt import interrupt_on_signal
 
 __all__ = ["Reproduce", "Tune"]
 
@@ -59,8 +60,8 @@ class Reproduce:
     def run(self) -> None:
         """Run, report, write."""
         from align_rudder.baselines.protocol import Protocol
+        from align_rudder.runs.workers import Workers
         from align_rudder.studies.rooms.methods import chosen_parameters
-        from align_rudder.studies.rooms.runner import Workers
         from align_rudder.studies.rooms.settings import STUDIES
         from align_rudder.studies.rooms.studies import run_key_chest, run_study
 
@@ -79,11 +80,18 @@ class Reproduce:
             }
             if name == "key-chest":
                 methods = () if self.study == "all" else self.methods
-                report = run_key_chest(self.out, methods=methods, **common)
+                with interrupt_on_signal():
+                    report = run_key_chest(self.out, methods=methods, **common)
             else:
-                report = run_study(
-                    name, parameters, self.out, methods=self.methods, protocol=protocol, **common
-                )
+                with interrupt_on_signal():
+                    report = run_study(
+                        name,
+                        parameters,
+                        self.out,
+                        methods=self.methods,
+                        protocol=protocol,
+                        **common,
+                    )
             data[name] = report.data
             where = f"files: {self.out}/{name}"
             if report.partial:
@@ -118,19 +126,20 @@ class Tune:
     def run(self) -> None:
         """Search and show."""
         from align_rudder.baselines.protocol import Protocol
+        from align_rudder.runs.workers import Workers
         from align_rudder.studies.rooms.methods import METHODS
-        from align_rudder.studies.rooms.runner import Workers
         from align_rudder.studies.rooms.tune import tune
 
         check_outputs(self.json)
-        chosen, tables = tune(
-            self.methods or tuple(METHODS),
-            self.trials,
-            Protocol(max_episodes=self.max_episodes),
-            self.out,
-            Workers(self.jobs, self.backend, self.address),
-            sys.stderr.isatty(),
-        )
+        with interrupt_on_signal():
+            chosen, tables = tune(
+                self.methods or tuple(METHODS),
+                self.trials,
+                Protocol(max_episodes=self.max_episodes),
+                self.out,
+                Workers(self.jobs, self.backend, self.address),
+                sys.stderr.isatty(),
+            )
         print("\n\n".join(table.text() for table in tables))
         write_json(self.json, chosen)
         print(f"\nchosen: {self.out}/hyperparameters.json")

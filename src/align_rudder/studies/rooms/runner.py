@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import queue as queues
-import socket
 import sys
-import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
 from tqdm import tqdm
 
 from align_rudder.baselines.protocol import Protocol
+from align_rudder.runs.workers import Job, Workers
 from align_rudder.studies.rooms import networks
 from align_rudder.studies.rooms.methods import all_methods
 from align_rudder.studies.rooms.settings import Setting
@@ -23,108 +18,7 @@ from align_rudder.studies.rooms.store import Store
 from align_rudder.studies.rooms.trials import run_trial
 from align_rudder.tasks.mdp import TabularMDP, optimal_policy, rollout
 
-__all__ = ["Workers", "run_settings", "warm_up"]
-
-Job = tuple[Callable[..., Any], tuple[Any, ...]]
-
-
-@dataclass(frozen=True)
-class Workers:
-    """Where trials run.
-
-    Attributes:
-        jobs: How many at once; -1 for one on each core.
-        backend: "loky", processes on this machine, or "ray", a Ray cluster.
-        address: Address of a running Ray cluster; None for one on this machine alone.
-    """
-
-    jobs: int = -1
-    backend: Literal["loky", "ray"] = "loky"
-    address: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.jobs == 0:
-            raise ValueError("jobs=0: give the number of trials at once, or -1 for all cores")
-        if self.address is not None and self.backend != "ray":
-            raise ValueError(f"address={self.address!r} is that of a Ray cluster; add backend ray")
-        _check_address(self.address)
-
-    def results(self, jobs: Iterable[Job], total: int) -> Iterator[Any]:
-        """Yield what the jobs return, in the order in which they finish."""
-        if self.backend == "ray":
-            yield from _ray_results(jobs, total, self.jobs, self.address)
-        else:
-            parallel = Parallel(self.jobs, backend="loky", return_as="generator_unordered")
-            with warnings.catch_warnings():
-                # Loky replaces a worker that has grown; nothing is lost by it.
-                warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
-                yield from parallel(delayed(call)(*arguments) for call, arguments in jobs)
-
-
-def _ray_results(
-    jobs: Iterable[Job], total: int, n_jobs: int, address: str | None
-) -> Iterator[Any]:
-    """Yield results from a Ray cluster; each worker puts its own into a queue at once.
-
-    Joblib's Ray backend returns only when all is done.
-    """
-    try:
-        import ray
-        from ray.util.joblib import register_ray
-        from ray.util.queue import Queue
-    except ImportError as error:
-        raise ImportError(
-            "the backend ray needs Ray; pip install 'align-rudder[ray]', or use --backend loky"
-        ) from error
-    register_ray()
-    if not ray.is_initialized():
-        try:
-            ray.init(address=address, include_dashboard=False, log_to_driver=False)
-        except ConnectionError as error:
-            raise ValueError(
-                f"no Ray cluster answers at {address!r}; start one with `ray start --head`"
-            ) from error
-    results = Queue()
-    failure: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            with parallel_config(backend="ray"):
-                Parallel(n_jobs, batch_size=1)(  # pyright: ignore[reportArgumentType]
-                    delayed(_put)(results, *job) for job in jobs
-                )
-        except BaseException as error:
-            failure.append(error)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    received = 0
-    while received < total:
-        try:
-            value = results.get(timeout=1.0)
-        except queues.Empty:
-            if failure:
-                raise failure[0] from None
-            continue
-        received += 1
-        yield value
-    thread.join()
-
-
-def _check_address(address: str | None) -> None:
-    """Ask whether anyone answers at host:port; Ray itself would wait for a quarter of an hour."""
-    host, _, port = (address or "").rpartition(":")
-    if host and "/" not in host and port.isdigit():
-        try:
-            socket.create_connection((host, int(port)), timeout=10).close()
-        except OSError as error:
-            raise ValueError(
-                f"no Ray cluster answers at {address!r} ({error}); start one: `ray start --head`"
-            ) from error
-
-
-def _put(results: Any, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    results.put(call(*arguments))
+__all__ = ["run_settings", "warm_up"]
 
 
 def run_settings(

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from align_rudder.baselines.protocol import Protocol
 from align_rudder.files import write_json, write_whole
+from align_rudder.runs.workers import Workers
 from align_rudder.studies import key_chest
 from align_rudder.studies.rooms.figures import (
     demonstration_figure,
@@ -25,7 +26,7 @@ from align_rudder.studies.rooms.figures import (
 )
 from align_rudder.studies.rooms.methods import all_methods
 from align_rudder.studies.rooms.networks import require_jax
-from align_rudder.studies.rooms.runner import Workers, run_settings
+from align_rudder.studies.rooms.runner import run_settings
 from align_rudder.studies.rooms.settings import TRIALS, environment, settings_of
 from align_rudder.studies.rooms.statistics import Summary, summarise
 from align_rudder.studies.rooms.store import Store, TrialRecord

@@ -13,8 +13,9 @@ import numpy as np
 
 from align_rudder.baselines.protocol import Protocol
 from align_rudder.files import write_json
+from align_rudder.runs.workers import Workers
 from align_rudder.studies.rooms.methods import METHODS, check_methods, read_parameters
-from align_rudder.studies.rooms.runner import Workers, run_settings
+from align_rudder.studies.rooms.runner import run_settings
 from align_rudder.studies.rooms.settings import Setting
 from align_rudder.studies.rooms.statistics import Summary, summarise
 from align_rudder.studies.rooms.store import Store, TrialRecord
