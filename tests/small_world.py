@@ -1,7 +1,8 @@
-"""Playing in MineRL's small world, and the tables of MineRL's format as they are printed."""
+"""MineRL: tables as they are printed, what generated data holds, playing in the small world."""
 
 import numpy as np
 
+from align_rudder.minerl.events import OWNED
 from align_rudder.minerl.spaces import BUTTONS, ENUMS, ITEMS, TASKS
 from align_rudder.minerl.testing.scripted import scripted_action
 
@@ -73,3 +74,17 @@ def replay(env, seed, actions):
         assert not terminated
         assert not truncated
     return observation
+
+
+def planted(trajectory):
+    """The change of what is owned at each step (T, 19), read from the file by itself."""
+    with np.load(trajectory.path / "rendered.npz") as stored:
+        rewards = stored["reward"]
+        changes = np.zeros((len(rewards), len(OWNED)), np.int64)
+        if trajectory.task == TREECHOP:
+            changes[:, OWNED.index("log")] = rewards
+        else:
+            for i, item in enumerate(ITEMS):
+                changes[:, i] = np.diff(stored[f"observation$inventory${item}"])
+        changes[:, -1] = rewards >= 1024
+    return changes

@@ -2,9 +2,9 @@
 
     python tools/minerl_study.py --work runs/minerl-study --out results/minerl
 
-Records demonstrations, finds sub-goals, clones and fine-tunes sub-agents and the main agent, and
+Records demonstrations, finds sub-goals, clones and fine-tunes sub-agents and the manager, and
 plays new worlds with a player that acts at random, the clones, the fine-tuned sub-agents, and these
-with the main agent. It uses the commands of `align-rudder minerl` with small settings (one frame
+with the manager. It uses the commands of `align-rudder minerl` with small settings (one frame
 instead of 32, as the recorded player looks at nothing else). Stopped, it goes on where it was.
 """
 
@@ -21,11 +21,9 @@ import jax.numpy as jnp
 
 from align_rudder.cli.main import main as command
 from align_rudder.files import write_json
-from align_rudder.hierarchy.external import Followed, Players
-from align_rudder.minerl.environment import MineRLEnv
+from align_rudder.hierarchy.external import Players
 from align_rudder.minerl.networks import HEAD_SIZES
-from align_rudder.minerl.training import evaluate, load_players
-from align_rudder.minerl.view import PictureView
+from align_rudder.minerl.playing import evaluate, load_players, open_game
 from align_rudder.model import AlignRudder
 from align_rudder.runs.rows import read_rows
 
@@ -99,8 +97,9 @@ def play(work: Path, episodes: int) -> dict[str, Any]:
     settings = players["cloned"][1]
     everyone = {"random": Players([jax.tree_util.Partial(uniform)])}
     everyone |= {stage: players[stage][0] for stage in stages}
-    with MineRLEnv(module="scripted", module_options=WORLD, frame_skip=settings["skip"]) as env:
-        followed = Followed(env, model, PictureView(settings["frames"]))
+    seen = {"skip": settings["skip"], "frames": settings["frames"]}
+    followed = open_game(model, module="scripted", world=WORLD, **seen)
+    with followed.env:
         for name, who in everyone.items():
             kept = work / f"played-{name}-{episodes}.json"
             if not kept.is_file():

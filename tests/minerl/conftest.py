@@ -7,7 +7,9 @@ from collections import namedtuple
 import pytest
 from small_world import DIAMOND, IRON, TREECHOP
 
+from align_rudder.minerl.dataset import load_pool
 from align_rudder.minerl.environment import MineRLEnv
+from align_rudder.minerl.pipeline import fit_events
 from align_rudder.minerl.testing import scripted
 from align_rudder.minerl.testing.synthetic import write_dataset
 
@@ -82,6 +84,43 @@ def source4(tmp_path_factory):
 @pytest.fixture
 def root(source, tmp_path):
     return shutil.copytree(source, tmp_path / "data")
+
+
+@pytest.fixture(scope="session", params=[(0, 3), (1, 4)], ids=str)
+def pool(request, tmp_path_factory):
+    """26 trajectories of all tasks, without recordings."""
+    (seed, version), root = request.param, tmp_path_factory.mktemp("pool") / "data"
+    write_dataset(root, 20, version, DIAMOND, 10 * seed, video=False)
+    write_dataset(root, 3, version, IRON, 10 * seed + 1, video=False)
+    lengths = [60, 80, 70]
+    write_dataset(root, 3, version, TREECHOP, 10 * seed + 2, lengths=lengths, video=False)
+    return load_pool(root, video=None, workers=2)
+
+
+@pytest.fixture(scope="session")
+def model(pool):
+    return fit_events(pool, workers=1)
+
+
+@pytest.fixture(scope="session")
+def filmed(tmp_path_factory):
+    """A smaller pool with recordings."""
+    pytest.importorskip("av")
+    root = tmp_path_factory.mktemp("filmed") / "data"
+    write_dataset(root, 6, 3, DIAMOND, 5, diamonds=5)
+    write_dataset(root, 1, 3, TREECHOP, 6, lengths=[60])
+    return load_pool(root, workers=2)
+
+
+@pytest.fixture(scope="session")
+def encoder(filmed):
+    """An auto-encoder of 16×16 pixels that knows the pictures of `filmed`."""
+    pytest.importorskip("equinox")
+    from align_rudder.minerl.autoencoder import train_autoencoder
+
+    return train_autoencoder(
+        filmed, size=16, latent=32, steps=250, batch=64, buffer=600, every=1, learning_rate=3e-3
+    )
 
 
 @pytest.fixture

@@ -144,7 +144,7 @@ def make_environment(name: str, module: Any, options: dict) -> Any:
     if module is None:
         try:
             import minerl  # noqa: F401  # pyright: ignore[reportMissingImports]
-            from gym import make  # pyright: ignore[reportMissingImports]
+            from gym import make  # pyright: ignore
         except ImportError as error:
             raise MissingMinerl(str(error)) from error
         return make(name)

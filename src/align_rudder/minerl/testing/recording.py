@@ -1,12 +1,11 @@
 """A dataset recorded in the small world of `scripted.py`: one who knows the tool chain is filmed.
 
-It has the format of MineRL's, so that everything from events to the main agent can be tried without
+It has the format of MineRL's, so that everything from events to the manager can be tried without
 the real dataset and without Minecraft.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Mapping
@@ -16,12 +15,12 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from align_rudder.files import write_whole
 from align_rudder.minerl.environment import MineRLEnv
 from align_rudder.minerl.spaces import BUTTONS, DO_NOTHING, ENUMS, HEADS, HELD, ITEMS, format_of
 from align_rudder.minerl.testing.scripted import scripted_action
 from align_rudder.minerl.testing.synthetic import claim_folder, rendered, write_trajectory
 from align_rudder.minerl.testing.videos import write_video
+from align_rudder.runs.claim import claim
 from align_rudder.runs.lock import only_here
 
 __all__ = ["play", "record_dataset"]
@@ -84,16 +83,12 @@ def record_dataset(
 
 def _claim(root: Path, version: int, settings: dict[str, Any]) -> Path:
     """Return the folder of the trajectories, new or with those of the same settings."""
-    noted, folder = root / "recording.json", root / _TASK
-    if noted.is_file() and folder.is_dir():
-        if json.loads(noted.read_text()) != settings:
-            raise ValueError(
-                f"{root} holds recordings of other settings, {noted.read_text().strip()}; use "
-                "these to go on, or give another folder"
-            )
-        return folder
-    claim_folder(root, _TASK, version).mkdir()
-    write_whole(noted, lambda file: file.write((json.dumps(settings) + "\n").encode()))
+    folder = root / _TASK
+    there = folder.is_dir() and (root / "recording.json").is_file()
+    if not there:
+        claim_folder(root, _TASK, version)
+    claim(root, settings, file="recording.json", empty=not there)
+    folder.mkdir(exist_ok=True)
     return folder
 
 

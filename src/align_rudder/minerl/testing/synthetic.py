@@ -208,7 +208,7 @@ def rendered(
         actions: Each of `HEADS` (T, …), enums by name.
     """
     form = format_of(version)
-    arrays = {"reward": rewards.astype(np.float32)}
+    arrays: Arrays = {"reward": rewards.astype(np.float32)}
     for i, item in enumerate(ITEMS):
         arrays[f"observation$inventory${item}"] = counts[:, i].astype(form.count_type)
     for part, array in hand.items():
