@@ -14,9 +14,9 @@ import jax.numpy as jnp  # noqa: E402
 from align_rudder.hierarchy.improvement import PPO  # noqa: E402
 
 from align_rudder.hierarchy.external import (  # noqa: E402
-    Followed,
     Players,
     Replays,
+    TrackedEnv,
     begin_at,
     play_out,
 )
@@ -130,7 +130,7 @@ def model():
 
 @pytest.fixture
 def env(model):
-    return Followed(Corridor(), model, Sight())
+    return TrackedEnv(Corridor(), model, Sight())
 
 
 def play(env, actions):
@@ -159,7 +159,7 @@ def test_what_the_demonstrations_were_paid_does_not_scale_the_reward(model):
     """MineRL's diamond is a reward of 1024 in the data and 1 in the environment."""
     paid = []
     for one in (model, fitted(1024.0)):
-        env = Followed(Corridor(), one, Sight())
+        env = TrackedEnv(Corridor(), one, Sight())
         env.begin(0)
         paid.append([m.reward for m in play(env, path(int(env.obs["place"])))])
     np.testing.assert_allclose(paid[0], paid[1], rtol=1e-6)
@@ -247,7 +247,7 @@ def test_earlier_agents_play_as_often_as_asked_for(env, fresh):
 
 
 def test_sub_agents_learn_one_after_the_other_and_play_the_task_together(model):
-    envs = [Followed(Corridor(), model, Sight()) for _ in range(4)]
+    envs = [TrackedEnv(Corridor(), model, Sight()) for _ in range(4)]
     tuning = FineTuning(
         steps=1600,
         burn_in=64,
@@ -314,9 +314,9 @@ def test_a_training_ends_when_it_is_good_enough_but_not_too_early(env, enough, l
 
 
 def test_a_sub_agent_is_paid_for_its_subgoal_and_not_for_what_else_it_gains(model, monkeypatch):
-    step = Followed.step
-    monkeypatch.setattr(Followed, "step", lambda self, do: step(self, do)._replace(reward=99.0))
-    env, paid = Followed(Corridor(), model, Sight()), []
+    step = TrackedEnv.step
+    monkeypatch.setattr(TrackedEnv, "step", lambda self, do: step(self, do)._replace(reward=99.0))
+    env, paid = TrackedEnv(Corridor(), model, Sight()), []
     fetch = Net(jnp.zeros((LENGTH, 3)).at[1:, LEFT].set(20).at[0, USE].set(20), jnp.zeros(5), None)
     tuning = replace(TUNING, ppo=replace(TUNING.ppo, learning_rate=1e-9))
     fine_tune(0, [fetch], [env], Replays(3), tuning, log=lambda *x: paid.append(x[2]))

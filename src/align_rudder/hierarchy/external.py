@@ -22,10 +22,10 @@ from align_rudder.model import AlignRudder
 
 __all__ = [
     "Choices",
-    "Followed",
-    "Moved",
     "Players",
     "Replays",
+    "StepResult",
+    "TrackedEnv",
     "UnreachedError",
     "View",
     "act",
@@ -57,7 +57,7 @@ class View(Protocol):
         ...
 
 
-class Moved(NamedTuple):
+class StepResult(NamedTuple):
     """What a step gave.
 
     Attributes:
@@ -76,7 +76,7 @@ class Moved(NamedTuple):
     solved: bool
 
 
-class Followed:
+class TrackedEnv:
     """An environment whose episodes are tracked along the alignment.
 
     Args:
@@ -136,7 +136,7 @@ class Followed:
         self.reached = np.zeros(self.n_subtasks, bool)
         self.idle, self.pending, self.ended = 0, 0.0, False
 
-    def step(self, choice: Any) -> Moved:
+    def step(self, choice: Any) -> StepResult:
         """Do what the network chose."""
         if self.ended:
             raise ValueError("the episode has ended; call begin()")
@@ -155,7 +155,7 @@ class Followed:
         paid = self.pending if passed else 0.0
         self.pending = 0.0 if passed else self.pending
         self.idle = 0 if passed else self.idle + 1
-        return Moved(paid, goal, passed, self.ended, float(reward) > 0)
+        return StepResult(paid, goal, passed, self.ended, float(reward) > 0)
 
 
 class Replays:
@@ -173,7 +173,7 @@ class Replays:
         self.size = size
         self.kept: list[list[tuple[int, list[Any]]]] = [[] for _ in range(n_subtasks)]
 
-    def add(self, env: Followed) -> None:
+    def add(self, env: TrackedEnv) -> None:
         """Keep an episode that has just come to a sub-task."""
         if env.subtask < len(self.kept) and not env.ended:
             kept = self.kept[env.subtask]
@@ -213,7 +213,7 @@ class Replays:
                 at += length
         return replays
 
-    def begin(self, env: Followed, subtask: int, rng: np.random.Generator) -> bool:
+    def begin(self, env: TrackedEnv, subtask: int, rng: np.random.Generator) -> bool:
         """Begin at a sub-task by replaying; return whether that worked."""
         if subtask == 0:
             env.begin(int(rng.integers(2**31)))
@@ -258,7 +258,7 @@ def _act(agent: Any, seen: Any, subtask: jax.Array, cell: jax.Array, key: jax.Ar
     return actions.sample(key, logits), logits, value
 
 
-def act(agent: Any, envs: Sequence[Followed], key: jax.Array) -> Choices:
+def act(agent: Any, envs: Sequence[TrackedEnv], key: jax.Array) -> Choices:
     """Return the choices of one agent in several environments."""
     seen = jax.tree.map(lambda *x: np.stack(x), *[env.seen for env in envs])
     subtask, cell = (np.array([getattr(env, at) for env in envs]) for at in ("subtask", "cell"))
@@ -274,7 +274,7 @@ class Players(NamedTuple):
     agents: Sequence[Any]
     manager: Any = None
 
-    def choose(self, env: Followed, key: jax.Array) -> Any:
+    def choose(self, env: TrackedEnv, key: jax.Array) -> Any:
         """Return what to do."""
         if self.manager is None:
             turn = min(env.subtask, len(self.agents) - 1)
@@ -282,7 +282,7 @@ class Players(NamedTuple):
         k_who, k_act = jax.random.split(key)
         return self.carry_out(env, act(self.manager, [env], k_who).of(0), k_act)[0]
 
-    def carry_out(self, env: Followed, choice: Any, key: jax.Array) -> tuple[Any, Any]:
+    def carry_out(self, env: TrackedEnv, choice: Any, key: jax.Array) -> tuple[Any, Any]:
         """Return what to do for the choice of a sub-agent or manager, and what of it counted."""
         who = choice.get("who") if isinstance(choice, dict) else None
         if who is None:
@@ -294,7 +294,7 @@ class Players(NamedTuple):
 
 
 def play_on(
-    env: Followed,
+    env: TrackedEnv,
     players: Players,
     rng: np.random.Generator,
     go_on: Callable[[], bool],
@@ -319,7 +319,7 @@ def play_on(
 
 
 def begin_at(
-    env: Followed,
+    env: TrackedEnv,
     subtask: int,
     replays: Replays,
     players: Players,
@@ -361,7 +361,7 @@ def begin_at(
 
 
 def play_out(
-    env: Followed, players: Players, rng: np.random.Generator, max_steps: int
+    env: TrackedEnv, players: Players, rng: np.random.Generator, max_steps: int
 ) -> tuple[int, bool, int]:
     """Play an episode from a new start; return its last sub-task, whether solved, and its steps."""
     env.begin(int(rng.integers(2**31)))

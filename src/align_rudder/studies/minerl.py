@@ -16,11 +16,9 @@ import jax
 import jax.numpy as jnp
 
 from align_rudder.files import write_json
-from align_rudder.hierarchy.external import Followed, Players
-from align_rudder.minerl.environment import MineRLEnv
+from align_rudder.hierarchy.external import Players
 from align_rudder.minerl.networks import HEAD_SIZES
-from align_rudder.minerl.training import evaluate, load_players
-from align_rudder.minerl.view import PictureView
+from align_rudder.minerl.playing import evaluate, load_players, open_game
 from align_rudder.model import AlignRudder
 from align_rudder.runs.processes import Chain
 from align_rudder.runs.rows import read_rows
@@ -102,12 +100,13 @@ def _play(work: Path, episodes: int, progress: bool) -> dict[str, Any]:
     settings = players["cloned"][1]
     everyone = {"random": Players([jax.tree_util.Partial(_uniform)])}
     everyone |= {stage: players[stage][0] for stage in stages}
-    with MineRLEnv(module="scripted", module_options=WORLD, frame_skip=settings["skip"]) as env:
-        followed = Followed(env, model, PictureView(settings["frames"]))
+    seen = {"skip": settings["skip"], "frames": settings["frames"]}
+    tracked = open_game(model, module="scripted", world=WORLD, **seen)
+    with tracked.env:
         for name, who in everyone.items():
             kept = work / f"played-{name}-{episodes}.json"
             if not kept.is_file():
-                write_json(kept, evaluate(who, followed, episodes, SEED, MAX_STEPS, progress))
+                write_json(kept, evaluate(who, tracked, episodes, SEED, MAX_STEPS, progress))
             found[name] = json.loads(kept.read_text())
             print(f"{name}: {found[name]['solved']} of {episodes} with a diamond", flush=True)
     return found

@@ -1,4 +1,4 @@
-"""Writing videos; those whose colours tell the number of each frame, modulo 512, among them."""
+"""Videos of any pictures, and pictures whose colour tells the number of the frame, modulo 512."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from align_rudder.minerl.frames import import_av
 from align_rudder.minerl.spaces import FRAME_RATE, FRAME_SIZE
 
-__all__ = ["cut_video", "film", "frame_colour", "frame_number", "write_video"]
+__all__ = ["cut_video", "frame_color", "frame_number", "numbered_frames", "write_video"]
 
-_CODES = 512  # three digits of base 8, one for each colour channel
+_CODES = 512  # three digits of base 8, one for each channel
 
 
-def frame_colour(number: int) -> tuple[int, int, int]:
+def frame_color(number: int) -> tuple[int, int, int]:
     """Return the colour of a frame, counted from the beginning of its video.
 
     Example:
-        >>> frame_colour(0), frame_colour(1), frame_colour(8)
+        >>> frame_color(0), frame_color(1), frame_color(8)
         ((16, 16, 16), (48, 16, 16), (16, 48, 16))
     """
     code = number % _CODES
@@ -31,48 +31,20 @@ def frame_number(picture: np.ndarray) -> int:
     """Return the number of a frame modulo 512 from its picture, of any size.
 
     Example:
-        >>> frame_number(np.full((64, 64, 3), frame_colour(1000), np.uint8)), 1000 % 512
+        >>> frame_number(np.full((64, 64, 3), frame_color(1000), np.uint8)), 1000 % 512
         (488, 488)
     """
     red, green, blue = (np.asarray(picture, float).reshape(-1, 3).mean(0) // 32).astype(int)
     return int(red + 8 * green + 64 * blue)
 
 
+def numbered_frames(n: int) -> Iterator[np.ndarray]:
+    """Yield n pictures (64, 64, 3) of one colour each, that of their number."""
+    for number in range(n):
+        yield np.full((FRAME_SIZE, FRAME_SIZE, 3), frame_color(number), np.uint8)
+
+
 def write_video(
-    path: str | os.PathLike[str],
-    n_frames: int,
-    *,
-    b_frames: int = 0,
-    key_frame_every: int = 250,
-    index_first: bool = False,
-) -> None:
-    """Write a video (H.264, 64×64, 20 frames/s) whose colours tell the numbers of its frames.
-
-    Args:
-        path: The file.
-        n_frames: Number of frames.
-        b_frames: How many frames in a row may refer to later ones, so that the order in the file
-            is not that of display.
-        key_frame_every: Frames from one key frame to the next.
-        index_first: Whether the index stands at the beginning of the file ("faststart").
-    """
-
-    def pictures() -> Iterator[np.ndarray]:
-        picture = np.empty((FRAME_SIZE, FRAME_SIZE, 3), np.uint8)
-        for number in range(n_frames):
-            picture[:] = frame_colour(number)
-            yield picture
-
-    film(
-        path,
-        pictures(),
-        b_frames=b_frames,
-        key_frame_every=key_frame_every,
-        index_first=index_first,
-    )
-
-
-def film(
     path: str | os.PathLike[str],
     pictures: Iterable[np.ndarray],
     *,
@@ -80,7 +52,16 @@ def film(
     key_frame_every: int = 250,
     index_first: bool = False,
 ) -> None:
-    """Write pictures (64, 64, 3), uint8, as a video; see `write_video` for the arguments."""
+    """Write pictures (64, 64, 3), uint8, as a video (H.264, 20 frames/s).
+
+    Args:
+        path: The file.
+        pictures: The pictures, such as `numbered_frames(100)`.
+        b_frames: How many frames in a row may refer to later ones, so that the order in the file
+            is not that of display.
+        key_frame_every: Frames from one key frame to the next.
+        index_first: Whether the index stands at the beginning of the file ("faststart").
+    """
     av = import_av()
     from av.video.reformatter import VideoReformatter
 
