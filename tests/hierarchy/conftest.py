@@ -1,13 +1,11 @@
-"""What is known of the workshop from six demonstrations, made once."""
+"""What is known of the workshop from six demonstrations, and a training in it, made once."""
 
 import pytest
-
-workshop = pytest.importorskip("workshop")
 
 
 @pytest.fixture(scope="session")
 def known():
-    return workshop.known()
+    return pytest.importorskip("workshop").known()
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +21,11 @@ def worlds(known):
 @pytest.fixture(scope="session")
 def shown(known):
     return known.shown
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """The folder of a whole training, to be read only."""
+    folder = tmp_path_factory.mktemp("trained") / "whole"
+    pytest.importorskip("workshop").train_in(folder)
+    return folder
