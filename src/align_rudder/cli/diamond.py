@@ -18,7 +18,6 @@ from align_rudder.studies.diamond.methods import OURS, MethodName, train_method,
 
 __all__ = ["Diamond"]
 
-Method = MethodName
 Device = Literal["auto", "gpu", "cpu"]
 
 

@@ -1,5 +1,7 @@
 """Videos of the diamond task show a run that was played."""
 
+import json
+from dataclasses import asdict
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +19,7 @@ from workshop import BROKEN, GEM, WHOLE, known  # noqa: E402
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds  # noqa: E402
 from align_rudder.hierarchy.manager import managed  # noqa: E402
 from align_rudder.studies.diamond import video  # noqa: E402
+from align_rudder.studies.diamond.methods import training_of  # noqa: E402
 
 
 class Foreman(eqx.Module):
@@ -67,6 +70,18 @@ def test_no_run_is_recorded_where_none_solves_the_task():
     assert video.record(known().task, WHOLE, jax.random.key(3), 8, 3) is None
     with pytest.raises(ValueError, match="n_worlds=0"):
         video.record(known().task, WHOLE, jax.random.key(0), 0)
+
+
+def test_the_agents_of_a_folder_are_recorded_if_they_find_a_diamond(tmp_path, monkeypatch):
+    saved = []
+    configuration = {**asdict(training_of("align-rudder")), "alignment": "none"}
+    (tmp_path / "training.json").write_text(json.dumps(configuration))
+    monkeypatch.setattr(video, "save_video", lambda path, run, goals: saved.append((path, goals)))
+    for agent, found in ((BROKEN, 0), (WHOLE, 1)):
+        monkeypatch.setattr(video, "load_stage", lambda *args, agent=agent: (known().task, agent))
+        run = video.record_folder(tmp_path, setup(), tmp_path / "run.gif")
+        assert (run is not None) == bool(saved) == bool(found)
+    assert saved == [(tmp_path / "run.gif", setup().goals)]
 
 
 @pytest.fixture(scope="module")

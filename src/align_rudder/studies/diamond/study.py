@@ -13,12 +13,11 @@ from pathlib import Path
 
 from align_rudder.runs.processes import Chain
 from align_rudder.runs.rows import Rows, read_rows
-from align_rudder.studies.diamond.methods import METHODS
+from align_rudder.studies.diamond.methods import OURS
 from align_rudder.studies.tables import Table
 
 __all__ = ["study_chains", "tuning_chains", "tuning_table"]
 
-OURS = next(iter(METHODS))
 GRID = tuple(product((OURS, "ppo-dense"), (0.99, 0.995), (0.005, 0.02)))
 """Method, discount and entropy of the settings that are tried."""
 TUNING_SEED = 100  # no result uses it
