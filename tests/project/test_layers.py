@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "align_rudder"
 LAYERS = [
     {"_compile", "_display", "_moved", "_registration", "_warnings", "files", "sequences"},
     {"text"},
-    {"episodes"},
+    {"episodes", "fasta"},
     {"events", "scoring", "kernels"},
     {"clustalw", "alignment"},
     {"strategies", "profile"},

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from inspect import signature
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from align_rudder.baselines.dqfd import learn_dqfd
@@ -17,6 +16,7 @@ from align_rudder.baselines.learners import learn_align_rudder, learn_q
 from align_rudder.baselines.protocol import Result
 from align_rudder.baselines.rudder import learn_rudder
 from align_rudder.baselines.sqil import learn_sqil
+from align_rudder.files import Flag, Kind, Many, Number, Table, Text, Whole, read_json
 
 __all__ = [
     "METHODS",
@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 GRID_SIZE = 24
+_LARGE = 1e9  # hyper-parameters beyond it are none
 
 
 @dataclass(frozen=True)
@@ -164,18 +165,29 @@ def check_methods(names: Sequence[str]) -> None:
             )
 
 
-def read_parameters(path: Any) -> dict[str, dict[str, Any]]:
-    """Return the hyper-parameters of the methods that a file holds."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))["parameters"]
-        if not all(isinstance(values, dict) for values in found.values()):
-            raise ValueError("an entry is no dict")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{path} does not hold hyper-parameters (of methods by name, under 'parameters'): "
-            f"{error!r}; `align-rudder tune` writes such a file"
-        ) from None
-    return found
+def read_parameters(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
+    """Return the hyper-parameters of the methods that a file holds, as `tune` writes it."""
+    methods = {name: _arguments_of(method) for name, method in all_methods().items()}
+    held = Table(methods, optional=tuple(methods))
+    kind = Table({"how": Text(), "parameters": held}, optional=("how",))
+    return read_json(path, kind, remedy="`align-rudder tune` writes such a file")["parameters"]
+
+
+def _arguments_of(method: Method) -> Table:
+    """Return what a method's hyper-parameters may be: arguments of its learner with a default."""
+    kinds: dict[str, Kind] = {}
+    for name, argument in signature(method.learn).parameters.items():
+        default = argument.default
+        if isinstance(default, bool):
+            kinds[name] = Flag()
+        elif isinstance(default, (int, float)) and name != "seed":
+            whole = isinstance(default, int)
+            kinds[name] = Whole() if whole else Number(-_LARGE, _LARGE)
+        elif isinstance(default, str):
+            kinds[name] = Text()  # the learner says which there are
+        elif isinstance(default, tuple):
+            kinds[name] = Many(Number(-_LARGE, _LARGE), len(default), len(default))
+    return Table(kinds, optional=tuple(kinds))
 
 
 def chosen_parameters(path: str | os.PathLike[str] | None = None) -> dict[str, dict[str, Any]]:
@@ -185,11 +197,9 @@ def chosen_parameters(path: str | os.PathLike[str] | None = None) -> dict[str, d
         path: A file that `align-rudder tune` wrote; None for the one in the package. A method that
             it does not hold has the package's.
     """
-    found = read_parameters(files("align_rudder.studies.rooms") / "hyperparameters.json")
+    found = read_parameters(str(files("align_rudder.studies.rooms") / "hyperparameters.json"))
     if path is not None:
-        if not Path(path).is_file():
-            raise ValueError(f"{path} is not there; `align-rudder tune` writes such a file")
-        found = {**found, **read_parameters(Path(path))}
+        found = {**found, **read_parameters(path)}
     return {
         name: {**found.get(name, found["align-rudder"]), **method.fixed}
         for name, method in all_methods().items()

@@ -13,14 +13,20 @@ from tqdm import tqdm
 
 from align_rudder.episodes import Episode
 from align_rudder.events import DeltaEvents
-from align_rudder.files import load_npz, save_npz
+from align_rudder.files import Array, Flag, Flags, Floats, Format, Ints, Many
 from align_rudder.model import AlignRudder
 from align_rudder.tasks.diamond.expert import expert_action
-from align_rudder.tasks.diamond.task import FEATURES, ITEMS, DiamondState, DiamondTask
+from align_rudder.tasks.diamond.task import FEATURES, ITEMS, N_BLOCKS, DiamondState, DiamondTask
 
 __all__ = ["Demonstration", "fit_demonstrations", "load_demonstrations", "play_expert"]
 
-_FORMAT, _VERSION = "align-rudder-diamond-demonstrations", 1
+_DEMONSTRATIONS = Format(
+    "align-rudder-diamond-demonstrations",
+    1,
+    header={"solved": Many(Flag())},
+    groups=("",),  # 0/…, 1/…: an array for each part of the states, and the actions
+    remedy="make it again with: align-rudder diamond demos",
+)
 
 
 class Demonstration(NamedTuple):
@@ -193,57 +199,42 @@ def save_demonstrations(path: str | os.PathLike[str], demos: Sequence[Demonstrat
             arrays[f"{i}/{name}"] = small
         arrays[f"{i}/actions"] = demo.actions
     header = {"solved": [demo.solved for demo in demos]}
-    save_npz(path, _FORMAT, _VERSION, header, arrays)
+    _DEMONSTRATIONS.save(path, header, arrays)
 
 
 def load_demonstrations(path: str | os.PathLike[str], task: DiamondTask) -> list[Demonstration]:
     """Load demonstrations that `save_demonstrations` wrote; anything else is refused."""
-    header, arrays = load_npz(path, _FORMAT, _VERSION)
     like = jax.eval_shape(task.new_world, jax.random.key(0))
-    named = dict(zip(_names(like), jax.tree.leaves(like), strict=True))
+    needed: dict[str, Array] = {"actions": Ints("steps", high=task.n_actions - 1, dtype=None)}
+    for name, leaf in zip(_names(like), jax.tree.leaves(like), strict=True):
+        needed[name] = _part(name, leaf, task)
     out = []
-    solved = header.get("solved")
-    if not isinstance(solved, list):
-        raise ValueError(f"{path} is damaged: it does not say which demonstrations found a diamond")
-    for i in range(len(solved)):
-        who = f"{path}: demonstration {i}"
-        for name in (*named, "actions"):
-            if f"{i}/{name}" not in arrays:
-                raise ValueError(
-                    f"{who} has no {name}; the file is damaged or of another version of Craftax; "
-                    "make it again with: align-rudder diamond demos"
-                )
-        actions = _checked_actions(arrays[f"{i}/actions"], who, task.n_actions)
-        found = [
-            _checked_state(arrays[f"{i}/{name}"], f"{who}, {name}", len(actions) + 1, leaf)
-            for name, leaf in named.items()
-        ]
-        states = jax.tree.unflatten(jax.tree.structure(like), found)
-        solved = bool(task.solved(jax.tree.map(lambda x: jnp.asarray(x[-1]), states)))
-        out.append(Demonstration(states, actions, solved))
+    with _DEMONSTRATIONS.open(path) as contents:
+        n = len(contents.header["solved"])
+        if len(contents.others) > n * len(needed):
+            raise ValueError(f"it has {len(contents.others)} arrays for {n} demonstrations")
+        for i in range(n):
+            arrays = contents.checked(f"{i}/", needed)
+            actions = arrays.pop("actions")
+            if not len(actions):
+                raise ValueError(f"demonstration {i} has no actions; at least one is needed")
+            found = [arrays[name] for name in _names(like)]
+            states = jax.tree.unflatten(jax.tree.structure(like), found)
+            solved = bool(task.solved(jax.tree.map(lambda x: jnp.asarray(x[-1]), states)))
+            out.append(Demonstration(states, actions, solved))
     return out
 
 
-def _checked_actions(actions: np.ndarray, who: str, n: int) -> np.ndarray:
-    if actions.ndim != 1 or len(actions) == 0 or actions.dtype.kind not in "iu":
-        raise ValueError(
-            f"{who}: actions are {actions.dtype} of shape {actions.shape}; whole numbers of shape "
-            "(steps,) are needed, at least one"
-        )
-    if actions.min() < 0 or actions.max() >= n:
-        wrong = actions[(actions < 0) | (actions >= n)][0]
-        raise ValueError(f"{who}: there is no action {wrong}; they go from 0 to {n - 1}")
-    return actions
-
-
-def _checked_state(array: np.ndarray, who: str, length: int, like: Any) -> np.ndarray:
-    if array.shape != (length, *like.shape):
-        raise ValueError(
-            f"{who} has shape {array.shape}; {(length, *like.shape)} is needed: a state before "
-            "each action and one after the last"
-        )
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError(
-            f"{who} is not finite at step {int(np.argwhere(~np.isfinite(array))[0][0])}"
-        )
-    return array.astype(like.dtype)
+def _part(name: str, leaf: Any, task: DiamondTask) -> Array:
+    """Return what an array of states may be: one before each action and one after the last."""
+    shape, dtype = ("steps+1", *leaf.shape), np.dtype(leaf.dtype)
+    if dtype.kind == "b":
+        return Flags(*shape)
+    if dtype.kind == "f":
+        return Floats(*shape, dtype=dtype)
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    if name in (".world.map", ".seen"):
+        low, high = 0, N_BLOCKS - 1
+    elif name == ".world.player_position":
+        low, high = 0, task.map_size - 1
+    return Ints(*shape, low=low, high=high, dtype=dtype)

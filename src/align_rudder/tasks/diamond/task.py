@@ -42,7 +42,7 @@ _STONE, _PATH = BlockType.STONE.value, BlockType.PATH.value
 _COAL, _IRON = BlockType.COAL.value, BlockType.IRON.value
 _ROWS, _COLUMNS = OBS_DIM
 _SQUARE, _SQUARES = 7, 9
-_N_BLOCKS = len(BlockType)
+N_BLOCKS = len(BlockType)
 # What the memory of the map is asked for: where is the nearest of these that was seen?
 _SOUGHT = tuple(
     BlockType[name].value
@@ -228,7 +228,7 @@ class DiamondTask:
 
     def encode(self, observation: Observation) -> jax.Array:
         """Return an observation as numbers for a network."""
-        blocks = jax.nn.one_hot(observation.blocks, _N_BLOCKS)
+        blocks = jax.nn.one_hot(observation.blocks, N_BLOCKS)
         bits = (observation.mobs[..., None] >> jnp.arange(4, dtype=jnp.uint8)) & 1
         nearest = observation.nearest.astype(jnp.float32)
         known = (nearest[:, 0] != 127)[:, None]
