@@ -26,6 +26,7 @@ from align_rudder.files import (
     Many,
     Maybe,
     check_arrays,
+    check_depth,
     parse_json,
 )
 
@@ -92,8 +93,9 @@ def _check_length(tree: Tree, length: int, name: str, hint: str) -> None:
     if isinstance(tree, (dict, tuple)):
         for key, part in tree.items() if isinstance(tree, dict) else enumerate(tree):
             _check_length(part, length, f"{name}[{key!r}]", hint)
-    elif len(tree) != length:
-        raise ValueError(f"{name} has length {len(tree)}, needed are {length}: {hint}")
+    elif np.shape(tree)[:1] != (length,):
+        found = f"length {len(tree)}" if np.ndim(tree) else "a single value"
+        raise ValueError(f"{name} has {found}, needed are {length}: {hint}")
 
 
 def tree_index(tree: Tree, index: Any) -> Tree:
@@ -294,6 +296,7 @@ def save_episodes(path: str | os.PathLike[str], episodes: Sequence[Episode]) -> 
             text = json.dumps([e.infos for e in episodes], default=_jsonable)
         except TypeError as error:
             raise ValueError(f"infos cannot be stored as JSON: {error}") from error
+        check_depth(text)
         arrays["infos"] = np.frombuffer(text.encode(), dtype=np.uint8)
     _EPISODES.save(path, {}, arrays)
 

@@ -12,7 +12,7 @@ from align_rudder._warnings import warn
 from align_rudder.data.rewards import RewardTable
 from align_rudder.episodes import Episode, load_episodes
 from align_rudder.fasta import read_fasta
-from align_rudder.files import LARGEST, Number, check_file, parse_json, read_text
+from align_rudder.files import LARGEST, MAX_NESTED, Number, check_file, parse_json, read_text
 from align_rudder.model import AlignRudder
 
 __all__ = ["Source", "load_source"]
@@ -109,7 +109,7 @@ def _jsonl(path: Path) -> Source:
             continue
         where = f"{path}, line {number}"
         try:
-            value = parse_json(line)
+            value = parse_json(line, depth=MAX_NESTED // 2)  # an object is nested twice
         except ValueError as error:
             raise ValueError(f"{where} is not JSON: {error}") from error
         if isinstance(value, dict):

@@ -18,8 +18,15 @@ from align_rudder.files.kinds import (
     shown,
 )
 from align_rudder.files.npz import Archive, load_npz, npz_trouble, read_header, save_npz
-from align_rudder.files.reading import check_file, parse_json, read_json, read_text, said_of
-from align_rudder.files.symbols import decode_symbol, decode_symbols, encode_symbol
+from align_rudder.files.reading import (
+    check_depth,
+    check_file,
+    parse_json,
+    read_json,
+    read_text,
+    said_of,
+)
+from align_rudder.files.symbols import MAX_NESTED, decode_symbol, decode_symbols, encode_symbol
 from align_rudder.files.writing import (
     check_outputs,
     check_writable,
@@ -31,6 +38,7 @@ from align_rudder.files.writing import (
 
 __all__ = [
     "LARGEST",
+    "MAX_NESTED",
     "Anything",
     "Archive",
     "Array",
@@ -51,6 +59,7 @@ __all__ = [
     "Text",
     "Whole",
     "check_arrays",
+    "check_depth",
     "check_file",
     "check_outputs",
     "check_writable",

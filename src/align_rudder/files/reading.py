@@ -14,20 +14,23 @@ import numpy as np
 
 from align_rudder.files.kinds import Anything, Kind, shown
 
-__all__ = ["check_file", "parse_json", "read_json", "read_text", "said_of"]
+__all__ = ["check_depth", "check_file", "parse_json", "read_json", "read_text", "said_of"]
 
 _MAX_TEXT = 2**31
-_MAX_DEPTH = 100
+_MAX_DEPTH = 200
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def check_file(path: str | os.PathLike[str], most: int | None = None) -> Path:
     """Return the path of a file, or say that there is none, or that it is larger than `most`."""
     path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}" + ": it is a folder" * path.is_dir())
-    if most is not None and path.stat().st_size > most:
-        size = path.stat().st_size
+    try:
+        there, folder = path.is_file(), path.is_dir()
+    except OSError as error:
+        raise ValueError(f"cannot read {shown(str(path))}: {error.strerror}") from error
+    if not there:
+        raise FileNotFoundError(f"there is no file {path}" + ": it is a folder" * folder)
+    if most is not None and (size := path.stat().st_size) > most:
         raise ValueError(f"{path} has {size:,} bytes; at most {most:,} are read: make it smaller")
     return path
 
@@ -61,15 +64,15 @@ def read_text(path: str | os.PathLike[str], most: int = _MAX_TEXT) -> str:
         ) from error
 
 
-def parse_json(text: str, *, constants: bool = False) -> Any:
+def parse_json(text: str, *, constants: bool = False, depth: int = _MAX_DEPTH) -> Any:
     """Return the value of a JSON text, or raise a `ValueError`.
 
     Args:
         text: The text.
         constants: Whether NaN and Infinity, which Python writes but JSON does not know, are taken.
+        depth: How deep its lists and objects may be nested.
     """
-    data = text.encode(errors="surrogatepass")
-    _check_depth(data)
+    check_depth(text, depth)
 
     def constant(name: str) -> float:
         if not constants:
@@ -78,21 +81,21 @@ def parse_json(text: str, *, constants: bool = False) -> Any:
 
     try:
         value = json.loads(text, parse_constant=constant, object_pairs_hook=_object)
-        if rb"\ud" in data.lower():  # half a surrogate pair is no text
+        if r"\ud" in text.lower():  # half a surrogate pair is no text
             json.dumps(value, ensure_ascii=False).encode()
     except (UnicodeError, RecursionError) as error:
         raise ValueError(f"it is no JSON text: {error}") from error
     return value
 
 
-def _check_depth(data: bytes) -> None:
-    """Refuse what is nested too deeply, before it is parsed."""
-    codes = np.frombuffer(_STRING.sub(b"", data), np.uint8)
+def check_depth(text: str, most: int = _MAX_DEPTH) -> None:
+    """Refuse JSON that is nested too deeply, without parsing it."""
+    bare = _STRING.sub(b"", text.encode(errors="surrogatepass"))
     steps = np.zeros(256, np.int8)
     steps[list(b"[{")], steps[list(b"]}")] = 1, -1
-    depth = int(np.cumsum(steps[codes], dtype=np.int32).max(initial=0))
-    if depth > _MAX_DEPTH:
-        raise ValueError(f"its JSON is nested {depth} levels deep; at most {_MAX_DEPTH} are read")
+    depth = int(np.cumsum(steps[np.frombuffer(bare, np.uint8)], dtype=np.int32).max(initial=0))
+    if depth > most:
+        raise ValueError(f"its JSON is nested {depth} levels deep; at most {most} are read")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

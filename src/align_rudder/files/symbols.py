@@ -9,19 +9,25 @@ import numpy as np
 
 from align_rudder.files.kinds import shown
 
-__all__ = ["decode_symbol", "decode_symbols", "encode_symbol"]
+__all__ = ["MAX_NESTED", "decode_symbol", "decode_symbols", "encode_symbol"]
+
+MAX_NESTED = 64
+"""How deep tuples and frozensets of a symbol may be nested."""
 
 
-def encode_symbol(symbol: Hashable) -> Any:
+def encode_symbol(symbol: Hashable, nested: int = 0) -> Any:
     """Return the JSON form of a symbol: str, int, float, bool, None, bytes or a tuple of these."""
+    if nested > MAX_NESTED:
+        raise ValueError(f"a symbol is nested more than {MAX_NESTED} levels deep; use flat ones")
     if isinstance(symbol, np.generic):
         symbol = symbol.item()
     if symbol is None or isinstance(symbol, (str, int, float, bool)):
         return symbol
     if isinstance(symbol, tuple):
-        return {"tuple": [encode_symbol(part) for part in symbol]}
+        return {"tuple": [encode_symbol(part, nested + 1) for part in symbol]}
     if isinstance(symbol, frozenset):
-        return {"frozenset": [encode_symbol(part) for part in sorted(symbol, key=repr)]}
+        parts = sorted(symbol, key=repr)
+        return {"frozenset": [encode_symbol(part, nested + 1) for part in parts]}
     if isinstance(symbol, bytes):
         return {"bytes": symbol.hex()}
     raise ValueError(

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from align_rudder.files.kinds import shown
+
 __all__ = [
     "check_outputs",
     "check_writable",
@@ -49,7 +51,11 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], objec
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
     """Return the file that a path leads to, or say why none can be written there."""
-    path = Path(path).resolve()
+    try:
+        path = Path(path).resolve()
+        path.exists()
+    except (OSError, RuntimeError, ValueError) as error:  # too long, in circles, no name at all
+        raise ValueError(f"cannot write {shown(os.fspath(path))}: {error}") from error
     if path.parent.exists() and not path.parent.is_dir():
         raise ValueError(f"cannot write {path}: {path.parent} is a file, not a folder")
     if not path.parent.is_dir():
@@ -68,13 +74,13 @@ def check_outputs(*paths: str | None, inputs: Sequence[str | None] = ()) -> None
         paths: Files that will be written.
         inputs: Files that are read, which must not be overwritten.
     """
-    read = {Path(path).resolve() for path in inputs if path}
+    read = {os.path.realpath(path) for path in inputs if path and "\0" not in path}
     seen: set[Path] = set()
     for path in paths:
         if path is None:
             continue
         file = check_writable(path)
-        if file in read:
+        if str(file) in read:
             raise ValueError(f"{path} is read, and would be overwritten; give another output")
         if file in seen:
             raise ValueError(f"{path} is given for two outputs; give each a file of its own")
