@@ -187,4 +187,4 @@ def test_wrong_hyperparameters_are_explained(tmp_path, capsys):
     for text in ("[]", "{", '{"parameters": {"bc-q": 1}}', '{"parameters": 3}'):
         path.write_text(text)
         assert main(["reproduce", "four-rooms", "--hyperparameters", str(path)]) == 2
-        assert "does not hold hyper-parameters" in capsys.readouterr().err
+        assert "`align-rudder tune` writes such a file" in capsys.readouterr().err

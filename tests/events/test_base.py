@@ -97,7 +97,7 @@ def test_a_key_that_is_not_there_is_named(encoder):
 
 
 def test_an_unknown_kind_of_events_in_a_file():
-    with pytest.raises(ValueError, match=r"kind 'DreamEvents'; known are .*'StateEvents'"):
+    with pytest.raises(ValueError, match=r"events is 'DreamEvents'; one of .*'StateEvents'"):
         encoder_from_state("DreamEvents", {}, {})
 
 

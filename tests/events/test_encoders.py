@@ -12,7 +12,7 @@ from encoders import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from align_rudder import AlignRudderWarning, Episode, FunctionEvents, SymbolEvents
+from align_rudder import AlignRudder, AlignRudderWarning, Episode, FunctionEvents, SymbolEvents
 
 examples = settings(deadline=None, max_examples=40, derandomize=True)
 
@@ -113,7 +113,7 @@ def test_a_sequence_that_is_none_is_named(sequences):
 
 
 def test_wrong_symbols_are_explained():
-    with pytest.raises(ValueError, match=r"source='reward' is not known; use \"observation\""):
+    with pytest.raises(ValueError, match=r"source is 'reward'; one of 'observation'"):
         SymbolEvents("reward")
     with pytest.raises(ValueError, match=r"got one sequence.*a list of sequences is needed"):
         SymbolEvents().fit_sequences("abc")
@@ -190,6 +190,9 @@ def test_arrays_of_a_function_are_tuples():
 def test_a_function_is_needed_and_is_not_in_the_file(tmp_path):
     with pytest.raises(ValueError, match="'x' is not a function"):
         FunctionEvents("x")
-    encoder = FunctionEvents(_what_happened).fit([episode_of(np.arange(3))])
+    path = tmp_path / "m.npz"
+    AlignRudder(_what_happened).fit([episode_of(np.arange(3))] * 2).save(path)
     with pytest.raises(ValueError, match=r"not stored in the file; load it with .*function="):
-        through_file(encoder, tmp_path / "e.npz")
+        AlignRudder.load(path)
+    with pytest.raises(ValueError, match=r"'x' is not a function"):
+        AlignRudder.load(path, function="x")

@@ -22,7 +22,7 @@ LAYERS = [
         "sequences",
     },
     {"text"},
-    {"episodes"},
+    {"episodes", "fasta"},
     {"events", "scoring", "kernels"},
     {"clustalw", "alignment"},
     {"strategies", "profile"},

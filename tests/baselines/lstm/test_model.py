@@ -98,7 +98,7 @@ def test_files_of_another_kind_and_damaged_ones(model, lake_model, tmp_path):
     with np.load(tmp_path / "lstm.npz") as file:
         members = {k: file[k] for k in file.files if k != "weights/head"}
     np.savez(tmp_path / "headless.npz", **members)
-    with pytest.raises(ValueError, match=r"damaged: it has no 'weights/head'"):
+    with pytest.raises(ValueError, match=r"damaged .* has no array 'weights/head'"):
         LstmRudder.load(tmp_path / "headless.npz")
     with pytest.raises(FileNotFoundError, match="no file"):
         LstmRudder.load(tmp_path / "none.npz")
@@ -111,10 +111,10 @@ def test_a_file_whose_arrays_do_not_go_together_is_refused(lake_model, tmp_path,
     whole = dict(np.load(path))
     key = f"weights/{name}"
     np.savez(path, **{**whole, key: whole[key][:-1]})
-    with pytest.raises(ValueError, match="is damaged: weights/"):
+    with pytest.raises(ValueError, match=rf"damaged .* 'weights/{name}' has shape"):
         LstmRudder.load(path)
     np.savez(path, **{**whole, key: whole[key] * np.float32(np.nan)})
-    with pytest.raises(ValueError, match="no finite float32"):
+    with pytest.raises(ValueError, match=rf"'weights/{name}' holds nan; finite numbers are needed"):
         LstmRudder.load(path)
 
 
@@ -151,10 +151,10 @@ def test_an_episode_of_another_environment_is_refused(lever_model):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"hidden": 0}, "hidden=0"),
-        ({"updates": 1.5}, "updates=1.5"),
-        ({"batch_size": -1}, "batch_size=-1"),
-        ({"learning_rate": np.nan}, "learning_rate=nan"),
+        ({"hidden": 0}, "hidden is 0; "),
+        ({"updates": 1.5}, "updates is 1.5; "),
+        ({"batch_size": -1}, "batch_size is -1; "),
+        ({"learning_rate": np.nan}, "learning_rate is nan; "),
         ({"learning_rate": 1e30}, "diverged with learning_rate=1e"),
         ({"max_steps": 5}, "12 steps, more than max_steps=5"),
     ],

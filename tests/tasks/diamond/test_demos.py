@@ -127,15 +127,15 @@ def wrong(array, kind):
 @pytest.mark.parametrize(
     ("name", "kind", "message"),
     [
-        (".world.player_hunger", "nan", r"demonstration 1: world\.player_hunger is not finite"),
-        (".world.player_position", "99", "demonstration 1: the player is at 99; 0 to 63"),
-        (".world.inventory.wood", "99", "demonstration 1: wood: the player has 99; 0 to 9"),
-        (".world.map", "99", "demonstration 1: the map has block 99; 0 to 16"),
-        ("actions", "99", "demonstration 1: there is no action 99; they go from 0 to 16"),
-        ("actions", "float", "demonstration 1: actions are float32 of shape"),
-        ("actions", "short", "demonstration 1: .* has shape .* are needed: a state before"),
-        (".world.map", "narrow", r"demonstration 1: world\.map has shape \(\d+, 32, 32\)"),
-        (".world.map", None, "demonstration 1: there is no .world.map; the file is damaged or"),
+        (".world.player_hunger", "nan", r"'1/\.world\.player_hunger' holds nan; finite"),
+        (".world.player_position", "99", r"'1/\.world\.player_position' holds 99; at most 63"),
+        (".world.inventory.wood", "99", "wood: the player has 99; 0 to 9"),
+        (".world.map", "99", r"'1/\.world\.map' holds 99; at most 16 is needed"),
+        ("actions", "99", "'1/actions' holds 99; at most 16 is needed"),
+        ("actions", "float", "'1/actions' holds numbers; whole numbers are needed"),
+        ("actions", "short", r"'1/\.world\.map' has shape .* is needed"),
+        (".world.map", "narrow", r"'1/\.world\.map' has shape \(\d+, 32, 32\); \(\d+, 64, 64\)"),
+        (".world.map", None, r"no array '1/\.world\.map'; .*: align-rudder diamond demos"),
     ],
 )
 def test_damaged_demonstrations_are_named(saved, tmp_path, name, kind, message):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -14,17 +12,49 @@ from align_rudder._estimator import Estimator
 from align_rudder._warnings import warn
 from align_rudder.baselines.lstm.inputs import StepInputs
 from align_rudder.baselines.lstm.streaming import LstmStream, LstmVectorStream
-from align_rudder.baselines.lstm.weights import Weights
+from align_rudder.baselines.lstm.weights import WEIGHTS, Weights
 from align_rudder.episodes import Episode
-from align_rudder.files import load_npz, save_npz
+from align_rudder.files import (
+    Anything,
+    Each,
+    Floats,
+    Format,
+    Maybe,
+    Number,
+    Table,
+    Whole,
+    read_header,
+)
 from align_rudder.redistribution import Redistribution
 from align_rudder.sequences import NO_EVENT
 from align_rudder.validation import check_episodes
 
-__all__ = ["FORMAT", "LstmRudder"]
+__all__ = ["LstmRudder"]
 
-FORMAT, _VERSION = "align-rudder-lstm", 1
-_WEIGHTS = ("embedding", "numeric", "bias", "recurrent", "head")
+_PARAMETERS = {
+    "hidden": Whole(1),
+    "updates": Whole(1),
+    "batch_size": Whole(1),
+    "learning_rate": Number(),
+    "auxiliary": Number(),
+    "gate_bias": Number(),
+    "max_steps": Maybe(Whole(1)),
+    "seed": Whole(0, 2**63 - 1),
+}
+_LSTM = Format(
+    "align-rudder-lstm",
+    1,
+    header={
+        "parameters": Table(_PARAMETERS),
+        "inputs": Each(Anything()),
+        "offset": Number(),
+        "scale": Number(0),
+        "n_episodes": Whole(1),
+    },
+    arrays={"losses": Floats(None, dtype=None)},
+    groups=("inputs/", "weights/"),
+    remedy="put back a copy, or fit the LSTM again",
+)
 _STEPS = 32  # episodes are padded to a multiple, so that few shapes are compiled
 
 
@@ -192,16 +222,8 @@ class LstmRudder(Estimator):
         )
 
     def _check_parameters(self) -> None:
-        for name in ("hidden", "updates", "batch_size", "max_steps"):
-            value = getattr(self, name)
-            if name == "max_steps" and value is None:
-                continue
-            if not isinstance(value, Integral) or int(value) < 1:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least 1")
-        for name in ("learning_rate", "auxiliary", "gate_bias"):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and np.isfinite(float(value))):
-                raise ValueError(f"{name}={value!r} must be a finite number")
+        for name, kind in _PARAMETERS.items():
+            kind.check(getattr(self, name), name)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "weights_"):
@@ -245,7 +267,7 @@ class LstmRudder(Estimator):
         self._check_fitted()
         header, arrays = self.inputs_.state()
         arrays = {f"inputs/{name}": array for name, array in arrays.items()}
-        arrays |= {f"weights/{name}": getattr(self.weights_, name) for name in _WEIGHTS}
+        arrays |= {f"weights/{name}": getattr(self.weights_, name) for name in WEIGHTS}
         parameters = {
             name: value.item() if isinstance(value, np.generic) else value
             for name, value in self.get_params(deep=False).items()
@@ -257,37 +279,30 @@ class LstmRudder(Estimator):
             "scale": self.scale_,
             "n_episodes": self.n_episodes_,
         }
-        save_npz(path, FORMAT, _VERSION, header, {**arrays, "losses": self.losses_})
+        _LSTM.save(path, header, {**arrays, "losses": self.losses_})
 
     @staticmethod
     def wrote(path: str | os.PathLike[str]) -> bool:
         """Return whether a file is a saved `LstmRudder`, whatever else may be wrong with it."""
         try:
-            with np.load(path, allow_pickle=False) as file:
-                return json.loads(file["header"].tobytes())["format"] == FORMAT
-        except Exception:  # another kind of file, or none: whoever loads it says what is wrong
+            return read_header(path)["format"] == _LSTM.kind
+        except (OSError, ValueError):  # whoever loads it says what is wrong
             return False
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load a saved model."""
-        header, arrays = load_npz(path, FORMAT, _VERSION)
-        try:
+        with _LSTM.open(path) as contents:
+            header = contents.header
             model = cls(**header["parameters"])
-            prefix = "inputs/"
-            model.inputs_ = StepInputs.from_state(
-                header["inputs"],
-                {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)},
-            )
-            model.weights_ = Weights(*(arrays[f"weights/{name}"] for name in _WEIGHTS))
-            model.losses_ = arrays["losses"]
+            model.inputs_ = StepInputs.from_state(header["inputs"], contents.group("inputs/"))
+            sizes = {"rows": model.inputs_.n_rows, "numbers": model.inputs_.n_numbers}
+            model.weights_ = Weights(**contents.checked("weights/", WEIGHTS, sizes))
+            model.losses_ = contents.arrays["losses"]
             model.offset_, model.scale_ = float(header["offset"]), float(header["scale"])
             model.n_episodes_ = int(header["n_episodes"])
-            _check_weights(model.weights_, model.inputs_, path)
-        except KeyError as error:
-            raise ValueError(f"{path} is damaged: it has no {error}") from error
-        if not np.isfinite([model.offset_, model.scale_]).all():
-            raise ValueError(f"{path} is damaged: its returns are {model.offset_}, {model.scale_}")
+            if not model.weights_.hidden:
+                raise ValueError("its network has no cells; at least one is needed")
         return model
 
     def __repr__(self) -> str:
@@ -295,27 +310,6 @@ class LstmRudder(Estimator):
         if not hasattr(self, "weights_"):
             return text
         return f"{text} fitted to {self.n_episodes_} episodes"
-
-
-def _check_weights(weights: Weights, inputs: StepInputs, path: str | os.PathLike[str]) -> None:
-    """Say which array of a file does not go with the others: compiled code trusts their shapes."""
-    hidden = weights.bias.shape[0] // 2 if weights.bias.ndim == 1 else 0
-    n_numbers = weights.numeric.shape[0] if weights.numeric.ndim == 2 else -1
-    needed = {
-        "embedding": (inputs.n_rows, 2 * hidden),
-        "numeric": (n_numbers, 2 * hidden),
-        "bias": (2 * hidden,),
-        "recurrent": (hidden, hidden),
-        "head": (hidden + 1,),
-    }
-    for name, shape in needed.items():
-        array = getattr(weights, name)
-        if array.shape != shape or hidden < 1:
-            raise ValueError(
-                f"{path} is damaged: weights/{name} has shape {array.shape}, needed is {shape}"
-            )
-        if array.dtype != np.float32 or not np.isfinite(array).all():
-            raise ValueError(f"{path} is damaged: weights/{name} holds no finite float32 numbers")
 
 
 def _training() -> Any:

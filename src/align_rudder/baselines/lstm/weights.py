@@ -18,8 +18,24 @@ from typing import NamedTuple
 import numpy as np
 
 from align_rudder._compile import njit
+from align_rudder.files import Floats
 
-__all__ = ["Weights", "advance", "predictions_numpy"]
+__all__ = ["WEIGHTS", "Weights", "advance", "predictions_numpy"]
+
+
+def _weights(*shape: int | str) -> Floats:
+    """Return what an array of weights may be: of a size whose sums stay finite in float32."""
+    return Floats(*shape, low=-1e9, high=1e9, dtype=np.float32)
+
+
+WEIGHTS = {
+    "embedding": _weights("rows", "2*hidden"),
+    "numeric": _weights("numbers", "2*hidden"),
+    "bias": _weights("2*hidden"),
+    "recurrent": _weights("hidden", "hidden"),
+    "head": _weights("hidden+1"),
+}
+"""The arrays of a file: `rows` of categories, `numbers`, `hidden` cells."""
 
 
 class Weights(NamedTuple):

@@ -5,17 +5,17 @@ Nothing heavy is imported here: command lines take their choices from these tabl
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from inspect import signature
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from align_rudder.baselines import Result
+    from align_rudder.files import Table
 
 __all__ = [
     "COMPARED",
@@ -29,6 +29,8 @@ __all__ = [
     "chosen_parameters",
     "read_parameters",
 ]
+
+_LARGE = 1e9  # hyper-parameters beyond it are none
 
 
 @dataclass(frozen=True)
@@ -222,18 +224,33 @@ def check_methods(names: Iterable[str], known: Iterable[str] = METHODS) -> None:
             raise ValueError(f"method {name!r} is not known; use some of {', '.join(known)}")
 
 
-def read_parameters(path: Any) -> dict[str, dict[str, Any]]:
-    """Return the hyper-parameters of the methods that a file holds."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))["parameters"]
-        if not all(isinstance(values, dict) for values in found.values()):
-            raise ValueError("an entry is no dict")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{path} does not hold hyper-parameters (of methods by name, under 'parameters'): "
-            f"{error!r}; `align-rudder tune` writes such a file"
-        ) from None
-    return found
+def read_parameters(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
+    """Return the hyper-parameters of the methods that a file holds, as `tune` writes it."""
+    from align_rudder.files import Table, Text, read_json
+
+    methods = {name: _arguments_of(method) for name, method in METHODS.items()}
+    held = Table(methods, optional=tuple(methods))
+    kind = Table({"how": Text(), "parameters": held}, optional=("how",))
+    return read_json(path, kind, remedy="`align-rudder tune` writes such a file")["parameters"]
+
+
+def _arguments_of(method: Method) -> Table:
+    """Return what a method's hyper-parameters may be: arguments of its learner with a default."""
+    from align_rudder.files import Flag, Kind, Many, Number, Table, Text, Whole
+
+    kinds: dict[str, Kind] = {}
+    for name, argument in signature(method.learn).parameters.items():
+        default = argument.default
+        if isinstance(default, bool):
+            kinds[name] = Flag()
+        elif isinstance(default, (int, float)) and name != "seed":
+            whole = isinstance(default, int)
+            kinds[name] = Whole() if whole else Number(-_LARGE, _LARGE)
+        elif isinstance(default, str):
+            kinds[name] = Text()  # the learner says which there are
+        elif isinstance(default, tuple):
+            kinds[name] = Many(Number(-_LARGE, _LARGE), len(default), len(default))
+    return Table(kinds, optional=tuple(kinds))
 
 
 def chosen_parameters(path: str | os.PathLike[str] | None = None) -> dict[str, dict[str, Any]]:
@@ -243,11 +260,9 @@ def chosen_parameters(path: str | os.PathLike[str] | None = None) -> dict[str, d
         path: A file that `align-rudder tune` wrote; None for the one in the package. A method that
             it does not hold has the package's.
     """
-    found = read_parameters(files("align_rudder.studies.rooms") / "hyperparameters.json")
+    found = read_parameters(str(files("align_rudder.studies.rooms") / "hyperparameters.json"))
     if path is not None:
-        if not Path(path).is_file():
-            raise ValueError(f"{path} is not there; `align-rudder tune` writes such a file")
-        found = {**found, **read_parameters(Path(path))}
+        found = {**found, **read_parameters(path)}
     return {
         name: {**found.get(name, found["align-rudder"]), **method.fixed}
         for name, method in METHODS.items()

@@ -16,11 +16,12 @@ from tqdm import tqdm
 
 from align_rudder.episodes import Episode
 from align_rudder.events import DeltaEvents
-from align_rudder.files import load_npz, save_npz
+from align_rudder.files import Array, Flag, Flags, Floats, Format, Ints, Many
 from align_rudder.model import AlignRudder
 from align_rudder.tasks.diamond.expert import MARGIN, Scene, expert_action
 from align_rudder.tasks.diamond.task import (
     FEATURES,
+    N_BLOCKS,
     DiamondState,
     DiamondTask,
     items_of,
@@ -42,7 +43,13 @@ __all__ = [
     "shortest",
 ]
 
-_FORMAT, _VERSION = "align-rudder-diamond-demonstrations", 1
+_DEMONSTRATIONS = Format(
+    "align-rudder-diamond-demonstrations",
+    1,
+    header={"solved": Many(Flag())},
+    groups=("",),  # 0/…, 1/…: an array for each part of the states, and the actions
+    remedy="make it again with: align-rudder diamond demos",
+)
 
 
 class Demonstration(NamedTuple):
@@ -265,7 +272,7 @@ def save_demonstrations(path: str | os.PathLike[str], demos: Sequence[Demonstrat
             arrays[f"{i}/{name}"] = leaf.astype(np.uint8) if name.endswith(".map") else leaf
         arrays[f"{i}/actions"] = demo.actions
     header = {"solved": [demo.solved for demo in demos]}
-    save_npz(path, _FORMAT, _VERSION, header, arrays)
+    _DEMONSTRATIONS.save(path, header, arrays)
 
 
 def load_demonstrations(
@@ -278,44 +285,37 @@ def load_demonstrations(
         task: The task.
     """
     path = path or str(files("align_rudder.tasks.diamond") / "demonstrations.npz")
-    header, arrays = load_npz(path, _FORMAT, _VERSION)
-    if not isinstance(header.get("solved"), list):
-        raise ValueError(f"{path} is damaged: it does not say which demonstrations found a diamond")
-    demos = []
-    for i in range(len(header["solved"])):
-        try:
-            demos.append(_demonstration(arrays, f"{i}/", task))
-        except ValueError as error:
-            raise ValueError(f"{path}: demonstration {i}: {error}") from None
-    return demos
+    names, parts = leaf_names(task.like), jax.tree.leaves(task.like)
+    needed: dict[str, Array] = {"actions": Ints("steps", high=task.n_actions - 1, dtype=None)}
+    needed |= {name: _part(name, leaf, task) for name, leaf in zip(names, parts, strict=True)}
+    out = []
+    with _DEMONSTRATIONS.open(path) as contents:
+        n = len(contents.header["solved"])
+        if len(contents.others) > n * len(needed):
+            raise ValueError(f"it has {len(contents.others)} arrays for {n} demonstrations")
+        for i in range(n):
+            arrays = contents.checked(f"{i}/", needed)
+            actions = arrays.pop("actions")
+            if not len(actions):
+                raise ValueError(f"demonstration {i} has no actions; at least one is needed")
+            found = [arrays[name] for name in names]
+            states = jax.tree.unflatten(jax.tree.structure(task.like), found)
+            task.check_states(states, (len(actions) + 1,))
+            solved = bool(task.solved(jax.tree.map(lambda x: jnp.asarray(x[-1]), states)))
+            out.append(Demonstration(states, actions, solved))
+    return out
 
 
-def _demonstration(arrays: dict[str, np.ndarray], prefix: str, task: DiamondTask) -> Demonstration:
-    """Return a demonstration from the arrays of a file; anything that it cannot be is refused."""
-    found: list[Any] = []
-    names = leaf_names(task.like)
-    for name in (*names, "actions"):
-        if prefix + name not in arrays:
-            raise ValueError(
-                f"there is no {name}; the file is damaged or of another version of Craftax; make "
-                "it again with: align-rudder diamond demos"
-            )
-        found.append(arrays[prefix + name])
-    actions = found.pop()
-    if actions.ndim != 1 or len(actions) == 0 or actions.dtype.kind not in "iu":
-        raise ValueError(
-            f"actions are {actions.dtype} of shape {actions.shape}; whole numbers of shape "
-            "(steps,) are needed, at least one"
-        )
-    wrong = actions[(actions < 0) | (actions >= task.n_actions)]
-    if len(wrong):
-        raise ValueError(f"there is no action {wrong[0]}; they go from 0 to {task.n_actions - 1}")
-    likes = jax.tree.leaves(task.like)
-    states = [
-        array.astype(like.dtype) if np.can_cast(array.dtype, like.dtype, "same_kind") else array
-        for array, like in zip(found, likes, strict=True)
-    ]
-    states = jax.tree.unflatten(jax.tree.structure(task.like), states)
-    task.check_states(states, (len(actions) + 1,))
-    solved = task.solved(jax.tree.map(lambda x: jnp.asarray(x[-1]), states))
-    return Demonstration(states, actions, bool(solved))
+def _part(name: str, leaf: Any, task: DiamondTask) -> Array:
+    """Return what an array of states may be: one before each action and one after the last."""
+    shape, dtype = ("steps+1", *leaf.shape), np.dtype(leaf.dtype)
+    if dtype.kind == "b":
+        return Flags(*shape)
+    if dtype.kind == "f":
+        return Floats(*shape, dtype=dtype)
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    if name in (".world.map", ".seen"):
+        low, high = 0, N_BLOCKS - 1
+    elif name == ".world.player_position":
+        low, high = 0, task.map_size - 1
+    return Ints(*shape, low=low, high=high, dtype=dtype)

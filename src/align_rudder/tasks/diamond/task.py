@@ -45,6 +45,7 @@ _STONE, _PATH = BlockType.STONE.value, BlockType.PATH.value
 _COAL, _IRON = BlockType.COAL.value, BlockType.IRON.value
 _ROWS, _COLUMNS = OBS_DIM
 _SQUARE, _SQUARES = 7, 9
+N_BLOCKS = len(BlockType)
 # What the memory of the map is asked for: where is the nearest of these that was seen?
 _SOUGHT = tuple(
     BlockType[name].value
@@ -219,7 +220,7 @@ class DiamondTask:
         numbers = observation.numbers.astype(jnp.float32)
         items = numbers[: len(ITEMS)]
         return {
-            "blocks": jax.nn.one_hot(observation.blocks, len(BlockType)),
+            "blocks": jax.nn.one_hot(observation.blocks, N_BLOCKS),
             "mobs": bits.astype(jnp.float32),
             "nearest": jnp.concatenate([places, known.astype(jnp.float32)], axis=1),
             "around": observation.around / _SQUARE**2,
@@ -291,8 +292,8 @@ class DiamondTask:
                 raise ValueError(f"{path} is not finite; give another state")
         world = states.world
         _check_range("the player is at", world.player_position, size - 1)
-        _check_range("the map has block", world.map, len(BlockType) - 1)
-        _check_range("the memory has block", states.seen, len(BlockType) - 1)
+        _check_range("the map has block", world.map, N_BLOCKS - 1)
+        _check_range("the memory has block", states.seen, N_BLOCKS - 1)
         for name in ITEMS:
             _check_range(f"{name}: the player has", getattr(world.inventory, name), 9)
 
