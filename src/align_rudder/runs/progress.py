@@ -30,7 +30,7 @@ def tracked(items: Iterable[T], what: str, total: int, bar: bool) -> Iterator[T]
         items: The items.
         what: What they are called, in the plural.
         total: How many will come.
-        bar: Whether to show a bar; if not, there are ten lines at most.
+        bar: Whether to show a bar; if not, about ten lines.
     """
     done = 0
     for done, item in enumerate(tqdm(items, what, total, disable=not bar or not total), 1):
