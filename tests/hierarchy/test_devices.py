@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("jax")
-from align_rudder.runs.rows import read_log
+from align_rudder.runs.rows import read_rows
 
 SCRIPT = Path(__file__).parents[1] / "two_processes.py"
 TWO_DEVICES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
@@ -70,7 +70,7 @@ def test_the_same_numbers_are_logged(trained, where):
     """Counts are equal; losses as equal as sums in another order are."""
     base, _ = trained
     for name in ("updates.csv", "evaluations.csv"):
-        one, many = read_log(base / "one" / name), read_log(base / where / name)
+        one, many = read_rows(base / "one" / name), read_rows(base / where / name)
         assert {row["phase"] for row in one} == {"agents", "manager"}
         for a, b in zip(one, many, strict=True):
             losses = [(float(a.pop(n)), float(b.pop(n))) for n in LOSSES if n in a]
@@ -108,5 +108,5 @@ def test_ctrl_c_in_any_process_stops_all_after_the_same_update(tmp_path):
         for run in runs:
             run.kill()
     assert all("KeyboardInterrupt" in text for text in said), said
-    assert [row["updates"] for row in read_log(tmp_path / "updates.csv")] == ["1"]
+    assert [row["updates"] for row in read_rows(tmp_path / "updates.csv")] == ["1"]
     assert (tmp_path / "checkpoint.npz").is_file()

@@ -26,8 +26,8 @@ from align_rudder.hierarchy.fine_tuning import (  # noqa: E402
     success_rate,
 )
 from align_rudder.hierarchy.improvement import PPO  # noqa: E402
+from align_rudder.runs.checkpoint import Checkpoint  # noqa: E402
 from align_rudder.runs.interrupt import Stop  # noqa: E402
-from align_rudder.runs.unfinished import Unfinished  # noqa: E402
 
 LENGTH = 5
 LEFT, RIGHT, USE = range(3)
@@ -334,7 +334,7 @@ def test_a_training_that_was_stopped_goes_on(env, tmp_path):
     stop, configuration = Stop(), {"seed": 0}
 
     def unfinished():
-        return Unfinished(tmp_path / "unfinished.npz", configuration, stop)
+        return Checkpoint(tmp_path / "unfinished.npz", configuration, stop)
 
     def ask(steps, losses, reward):
         stop.asked = steps == 64

@@ -24,9 +24,7 @@ from align_rudder.hierarchy.evaluation import Evaluation, evaluate  # noqa: E402
 from align_rudder.hierarchy.loading import load_agent, load_manager  # noqa: E402
 from align_rudder.hierarchy.ppo import PPO, Metrics  # noqa: E402
 from align_rudder.hierarchy.training import Training, train  # noqa: E402
-from align_rudder.runs.checkpoint import load_tree, save_tree  # noqa: E402
-from align_rudder.runs.interrupt import stop_on_signal  # noqa: E402
-from align_rudder.runs.rows import Log, read_log  # noqa: E402
+from align_rudder.runs.rows import Rows, read_rows  # noqa: E402
 
 TASK = workshop.Workshop()
 K, A = workshop.K, workshop.A
@@ -100,7 +98,7 @@ def trained(tmp_path_factory, tables, runs):
 
 
 def test_ppo_learns_what_cloning_did_not(trained):
-    rows = read_log(trained / "evaluations.csv")
+    rows = read_rows(trained / "evaluations.csv")
     share = {(row["phase"], row["updates"]): int(row["solved"]) / 64 for row in rows}
     assert share["agents", "0"] < 0.3
     assert max(v for (phase, _), v in share.items() if phase == "agents") > 0.8
@@ -125,14 +123,14 @@ class Interrupted(BaseException):
 
 def interrupt(monkeypatch, phase, updates):
     """Make the training fall when it logs that update."""
-    write = Log.write
+    write = Rows.append
 
     def failing(log, row):
         write(log, row)
         if log.path.name == "updates.csv" and list(row[:2]) == [phase, updates]:
             raise Interrupted
 
-    monkeypatch.setattr(Log, "write", failing)
+    monkeypatch.setattr(Rows, "append", failing)
 
 
 def test_an_interrupted_training_ends_as_if_it_had_not_been(
@@ -140,15 +138,15 @@ def test_an_interrupted_training_ends_as_if_it_had_not_been(
 ):
     """Fallen in both phases, some updates after a checkpoint; the last row is half written."""
     for phase, extra in (("agents", 1), ("manager", 1)):
-        updates = [int(r["updates"]) for r in read_log(trained / "updates.csv")]
-        judged = [r for r in read_log(trained / "evaluations.csv") if r["phase"] == phase]
+        updates = [int(r["updates"]) for r in read_rows(trained / "updates.csv")]
+        judged = [r for r in read_rows(trained / "evaluations.csv") if r["phase"] == phase]
         at = int(judged[1 if phase == "agents" else 0]["updates"]) + extra
         assert at in updates
         with monkeypatch.context() as patch:
             interrupt(patch, phase, at)
             with pytest.raises(Interrupted):
                 train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
-        assert read_log(tmp_path / "updates.csv")[-1]["updates"] == str(at)
+        assert read_rows(tmp_path / "updates.csv")[-1]["updates"] == str(at)
         with (tmp_path / "updates.csv").open("a") as file:
             file.write(f"{phase},{at + 1},12")
     train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
@@ -164,7 +162,7 @@ def test_an_interrupted_training_ends_as_if_it_had_not_been(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_loses_no_update(number, trained, tmp_path, tables, runs, monkeypatch):
     """The update that runs is saved, the next one is not begun, and the handlers are put back."""
-    write, handler = Log.write, signal.getsignal(number)
+    write, handler = Rows.append, signal.getsignal(number)
 
     def interrupted(log, row):
         write(log, row)
@@ -172,16 +170,16 @@ def test_ctrl_c_loses_no_update(number, trained, tmp_path, tables, runs, monkeyp
             os.kill(os.getpid(), number)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Log, "write", interrupted)
+        patch.setattr(Rows, "append", interrupted)
         with pytest.raises(KeyboardInterrupt):
             train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
     assert signal.getsignal(number) is handler
-    assert [row["updates"] for row in read_log(tmp_path / "updates.csv")] == ["1", "2"]
+    assert [row["updates"] for row in read_rows(tmp_path / "updates.csv")] == ["1", "2"]
     interrupt(monkeypatch, "agents", 4)
     with pytest.raises(Interrupted):
         train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
-    rows = read_log(tmp_path / "updates.csv")
-    assert rows == read_log(trained / "updates.csv")[:4]
+    rows = read_rows(tmp_path / "updates.csv")
+    assert rows == read_rows(trained / "updates.csv")[:4]
 
 
 def test_damaged_files_are_made_again_or_named(trained, tmp_path, tables, runs, monkeypatch):
@@ -219,36 +217,27 @@ def test_too_few_steps_are_refused(tmp_path, tables, runs):
 
 def test_ctrl_c_before_the_first_update_stops_there(trained, tmp_path, tables, runs, monkeypatch):
     """While cloning; then in the first evaluation, after which all is kept."""
-    write = Log.write
-    for file, kept in (("cloning.csv", False), ("evaluations.csv", True)):
-        sent = []
+    for file, name, kept in (("cloning.csv", "write", False), ("evaluations.csv", "append", True)):
+        sent, write = [], getattr(Rows, name)
 
-        def interrupted(log, row, file=file, sent=sent):
+        def interrupted(log, row, file=file, sent=sent, write=write):
             write(log, row)
             if log.path.name == file and not sent:
                 sent.append(file)
                 os.kill(os.getpid(), signal.SIGINT)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Log, "write", interrupted)
+            patch.setattr(Rows, name, interrupted)
             with pytest.raises(KeyboardInterrupt):
                 train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
-        assert read_log(tmp_path / "updates.csv") == []
+        assert read_rows(tmp_path / "updates.csv") == []
         assert (tmp_path / "checkpoint.npz").exists() == kept
     cloned = (tmp_path / "cloned.npz").stat().st_mtime_ns
     interrupt(monkeypatch, "agents", 2)
     with pytest.raises(Interrupted):
         train(TASK, tables, runs, TRAINING, tmp_path, progress=False)
     assert (tmp_path / "cloned.npz").stat().st_mtime_ns == cloned  # not cloned again
-    assert read_log(tmp_path / "updates.csv") == read_log(trained / "updates.csv")[:2]
-
-
-def test_a_second_ctrl_c_stops_at_once():
-    with stop_on_signal() as stop:
-        os.kill(os.getpid(), signal.SIGINT)
-        assert stop.asked
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
+    assert read_rows(tmp_path / "updates.csv") == read_rows(trained / "updates.csv")[:2]
 
 
 def test_a_finished_training_is_left_as_it_is(trained, tmp_path, tables, runs):
@@ -271,10 +260,10 @@ def test_another_seed_is_another_training(trained, tmp_path, tables, runs, monke
     with caplog.at_level("INFO", "align_rudder"), pytest.raises(Interrupted):
         train(TASK, tables, runs, replace(TRAINING, seed=1), tmp_path, progress=False)
     told = [message.rpartition(": ")[2] for message in caplog.messages]
-    rows = read_log(tmp_path / "evaluations.csv")
+    rows = read_rows(tmp_path / "evaluations.csv")
     assert told == [f"{row['solved']} of {row['worlds']} new worlds solved" for row in rows] != []
     for name in ("updates.csv", "evaluations.csv", "cloning.csv"):
-        one, other = read_log(trained / name), read_log(tmp_path / name)
+        one, other = read_rows(trained / name), read_rows(tmp_path / name)
         assert all(a != b for a, b in zip(one[:2], other[:2]))
 
 
@@ -288,7 +277,7 @@ def test_a_folder_of_another_training_is_refused(trained, tables, runs):
 
 
 def test_the_budget_is_kept(trained):
-    rows = read_log(trained / "evaluations.csv")
+    rows = read_rows(trained / "evaluations.csv")
     steps = [int(row["steps"]) for row in rows]
     assert steps == sorted(steps)
     assert 0.8 * TRAINING.steps < steps[-1] <= TRAINING.steps
@@ -350,93 +339,14 @@ def test_any_budget_is_kept(
         worlds=8,
     )
     train(TASK, tables, runs, small, tmp_path, progress=False)
-    rows = read_log(tmp_path / "evaluations.csv")
-    played = read_log(tmp_path / "updates.csv")
+    rows = read_rows(tmp_path / "evaluations.csv")
+    played = read_rows(tmp_path / "updates.csv")
     shown = sum(len(actions) for _, actions in runs)
     judged_steps = sum(int(row["episode_steps"]) for row in rows)
     assert int(rows[-1]["steps"]) == shown + judged_steps + len(played) * small.ppo.batch
     assert int(rows[-1]["steps"]) <= steps
     # What is left over is not enough for another update and a somewhat longer evaluation.
     assert steps - int(rows[-1]["steps"]) < small.ppo.batch + 1.25 * int(rows[-1]["episode_steps"])
-
-
-# Files
-
-CONFIGURATION = {"seed": 1, "ppo": {"gamma": 0.9, "clip": 0.2}}
-
-
-@pytest.fixture
-def tree():
-    return {
-        "key": jax.random.key(3),
-        "keys": jax.random.split(jax.random.key(4), (2, 3)),
-        "half": jnp.array([1.5, -2.25], jnp.bfloat16),
-        "floats": jnp.array([1e-30, np.inf, -0.0]),
-        "ints": (jnp.array([-1, 200]), jnp.array([-40_000, 70_000]), jnp.array([], jnp.int32)),
-        "small": jnp.array([-128, 127], jnp.int8),
-        "large": jnp.array([2**32 - 1], jnp.uint32),
-        "bools": jnp.array([[True], [False]]),
-        "scalar": jnp.int32(-5),
-        "none": None,
-    }
-
-
-def as_numbers(x):
-    is_key = jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
-    return np.asarray(jax.random.key_data(x) if is_key else x)
-
-
-def test_what_is_saved_is_loaded(tree, tmp_path):
-    save_tree(tmp_path / "a.npz", tree, CONFIGURATION, {"steps": 7})
-    like = jax.eval_shape(lambda: tree)
-    found, notes = load_tree(tmp_path / "a.npz", like, CONFIGURATION)
-    assert notes == {"steps": 7}
-    assert jax.tree.structure(found) == jax.tree.structure(tree)
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(tree), strict=True):
-        assert a.dtype == b.dtype
-        np.testing.assert_array_equal(as_numbers(a), as_numbers(b))
-    assert jax.random.uniform(found["key"]) == jax.random.uniform(tree["key"])
-
-
-def test_other_files_are_refused(tree, tmp_path):
-    path = tmp_path / "a.npz"
-    save_tree(path, tree, CONFIGURATION)
-    other = {"seed": 1, "ppo": {"gamma": 0.99, "clip": 0.2}, "new": "x"}
-    wrong = r"new is None there and 'x' here; ppo\.gamma is 0\.9 there and 0\.99 here"
-    with pytest.raises(ValueError, match=wrong):
-        load_tree(path, tree, other)
-    with pytest.raises(ValueError, match=r"has no \['more'\]"):
-        load_tree(path, {**tree, "more": jnp.zeros(1)}, CONFIGURATION)
-    with pytest.raises(ValueError, match=r"\['floats'\] has shape \(3,\); \(4,\) is needed"):
-        load_tree(path, {**tree, "floats": jnp.zeros(4)}, CONFIGURATION)
-    with pytest.raises(ValueError, match=r"\['floats'\] .*float32.*int32"):
-        load_tree(path, {**tree, "floats": jnp.zeros(3, int)}, CONFIGURATION)
-    whole = path.read_bytes()
-    for n in (0, 10, len(whole) // 2, len(whole) - 5):
-        path.write_bytes(whole[:n])
-        with pytest.raises(ValueError, match="truncated"):
-            load_tree(path, tree, CONFIGURATION)
-
-
-@pytest.mark.parametrize("cut", range(1, 12))
-def test_a_row_that_was_not_written_to_its_end_is_left_out(tmp_path, cut):
-    """However much of the last row is missing, be it the end of its last number."""
-    log = Log(tmp_path / "a.csv", ["phase", "updates", "steps"])
-    log.cut(lambda row: True)
-    log.write(["agents", 1, 10])
-    log.write(["agents", 2, 2048])
-    whole = log.path.read_text()
-    assert len(read_log(log.path)) == 2
-    log.path.write_text(whole[:-cut])
-    first = {"phase": "agents", "updates": "1", "steps": "10"}
-    assert read_log(log.path) == [first]
-    log.cut(lambda row: True)
-    log.write(["agents", 2, 2048])
-    assert log.path.read_text() == whole
-    log.cut(lambda row: int(row["updates"]) < 2)
-    assert read_log(log.path) == [first]
-    with pytest.raises(ValueError, match="3 entries"):
-        log.write([1, 2])
 
 
 # Errors

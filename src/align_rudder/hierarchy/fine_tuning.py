@@ -21,7 +21,7 @@ from align_rudder.hierarchy.external import (
     choice_of,
 )
 from align_rudder.hierarchy.improvement import PPO, Examples, Steps, improve, optimizer
-from align_rudder.runs.unfinished import Unfinished
+from align_rudder.runs.checkpoint import Checkpoint
 
 __all__ = ["FineTuned", "FineTuning", "fine_tune", "fine_tune_manager", "success_rate"]
 
@@ -120,7 +120,7 @@ def _train(
     rate: Callable[[Any], float],
     examples: Examples | None,
     log: Callable[[int, np.ndarray, float], None] | None,
-    unfinished: Unfinished | None,
+    unfinished: Checkpoint | None,
 ) -> FineTuned:
     """Return the best agent of a training.
 
@@ -185,7 +185,7 @@ def fine_tune(
     seed: int = 0,
     examples: Examples | None = None,
     log: Callable[[int, np.ndarray, float], None] | None = None,
-    unfinished: Unfinished | None = None,
+    unfinished: Checkpoint | None = None,
 ) -> FineTuned:
     """Train the sub-agent of a sub-task, begun at states that recordings or earlier agents reach.
 
@@ -246,7 +246,7 @@ def fine_tune_manager(
     tuning: FineTuning,
     seed: int = 0,
     log: Callable[[int, np.ndarray, float], None] | None = None,
-    unfinished: Unfinished | None = None,
+    unfinished: Checkpoint | None = None,
 ) -> FineTuned:
     """Train the main agent on whole episodes; the curve holds the mean share of sub-goals reached.
 

@@ -29,11 +29,10 @@ from align_rudder.hierarchy.manager import managed, new_manager
 from align_rudder.hierarchy.ppo import PPO, Examples, Learner, Metrics, new_learner, update
 from align_rudder.hierarchy.resets import fill, new_starts
 from align_rudder.hierarchy.task import Task
-from align_rudder.runs.checkpoint import digest, load_tree, save_tree
+from align_rudder.runs.checkpoint import advised, digest, load_tree, save_tree
 from align_rudder.runs.interrupt import Stop, stop_on_signal
 from align_rudder.runs.lock import only_here
-from align_rudder.runs.rows import Log, read_log
-from align_rudder.runs.unfinished import advised
+from align_rudder.runs.rows import Rows
 
 __all__ = ["Training", "train"]
 
@@ -224,10 +223,10 @@ class _Trainer:
         played = ["ended", "solved", "ended_fresh", "solved_fresh"]
         losses = ["policy_loss", "value_loss", "entropy"]
         judged = ["worlds", "solved", "episode_steps"]
-        self.updates = Log(
+        self.updates = Rows(
             folder / "updates.csv", [*head, *played, *losses, *self.reached, *failed]
         )
-        self.evaluations = Log(folder / "evaluations.csv", [*head, *judged, *self.reached])
+        self.evaluations = Rows(folder / "evaluations.csv", [*head, *judged, *self.reached])
 
     def run(self, bar: tqdm, stop: Stop) -> None:
         """Clone, learn, manage; each phase from its beginning or from the checkpoint."""
@@ -260,9 +259,9 @@ class _Trainer:
 
     def _resume(self) -> bool:
         """Return whether there is a checkpoint to go on from; another configuration is refused."""
-        checkpoint, logged = self.folder / "checkpoint.npz", self.updates.path
+        checkpoint = self.folder / "checkpoint.npz"
         there = checkpoint.exists()
-        if not there and logged.exists() and read_log(logged):
+        if not there and self.updates.read():
             raise ValueError(
                 f"{self.folder} has the logs of a training but no checkpoint.npz to go on from; "
                 "give another folder (--out), or delete this one to begin anew"
@@ -287,7 +286,7 @@ class _Trainer:
                         f"{log.path} is lost; put back a copy, or begin anew in another folder "
                         "(--out)"
                     )
-                log.cut(
+                log.keep(
                     lambda row: there and (_PHASES.index(row["phase"]), int(row["updates"])) <= here
                 )
         self.devices.wait("resume")
@@ -349,10 +348,8 @@ class _Trainer:
         if self.devices.first:
             k = self.task.n_subtasks
             names = [f"{what}_{i}" for what in ("loss", "accuracy") for i in range(k)]
-            log = Log(self.folder / "cloning.csv", ["updates", *names])
-            log.cut(lambda row: False)
-            for row in np.asarray(curve):
-                log.write([int(row[0]), *row[1:].tolist()])
+            log = Rows(self.folder / "cloning.csv", ["updates", *names])
+            log.write([int(row[0]), *row[1:].tolist()] for row in np.asarray(curve))
         self._save("cloned.npz", agent)
         return self.devices.gather(agent)
 
@@ -439,7 +436,7 @@ class _Trainer:
         losses = [round(float(x), 6) for x in np.asarray(m.loss)]
         by_goal = [int(x) for x in (*np.asarray(m.reached), *np.asarray(m.failed))]
         head = [self.at.phase, self.at.updates, self.at.steps]
-        self.updates.write([*head, *counts, *losses, *by_goal])
+        self.updates.append([*head, *counts, *losses, *by_goal])
         ended = max(counts[2], 1)
         self.bar.set_postfix_str(
             f"{self.at.phase}: {100 * counts[3] / ended:.1f} % of new worlds solved", refresh=False
@@ -467,7 +464,7 @@ class _Trainer:
             if self.devices.first:
                 head = [self.at.phase, self.at.updates, self.at.steps]
                 reached = np.asarray(reached_goals(judged.tables, found.counts)).sum(axis=0)
-                self.evaluations.write([*head, training.worlds, solved, steps, *reached.tolist()])
+                self.evaluations.append([*head, training.worlds, solved, steps, *reached.tolist()])
                 done = f"{self.at.steps:,} of {training.steps:,} steps ({self.at.phase})"
                 _logger.info("%s: %d of %d new worlds solved", done, solved, training.worlds)
             if solved >= self.at.best:

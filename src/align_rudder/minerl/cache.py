@@ -7,7 +7,6 @@ the file: only the rows that are touched come into memory.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import math
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+from filelock import FileLock
 
 from align_rudder.files import write_whole
 from align_rudder.minerl.spaces import FRAME_SIZE
@@ -114,8 +114,7 @@ def _make(path: Path, name: str, write: Callable[[IO[bytes]], None]) -> None:
     """Write an array, once even if several processes ask for it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # The lock dies with its process, so whatever lies here unfinished is nobody's.
-    with open(path.parent / f".{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(path.parent / f".{name}.lock"):
         if not path.exists():
             for old in (*path.parent.glob(f"{name}@*.npy"), *path.parent.glob(f".{name}@*.tmp")):
                 old.unlink()

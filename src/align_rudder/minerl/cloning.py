@@ -16,7 +16,7 @@ import optax
 from align_rudder.hierarchy import actions
 from align_rudder.minerl.networks import SubAgent
 from align_rudder.minerl.samples import Samples
-from align_rudder.runs.unfinished import Unfinished
+from align_rudder.runs.checkpoint import Checkpoint
 
 __all__ = ["Cloned", "Cloning", "clone_sub_agent", "held_out_loss"]
 
@@ -107,7 +107,7 @@ def clone_sub_agent(
     seed: int = 0,
     judge: Callable[[SubAgent], float] | None = None,
     progress: Callable[[int, float], None] | None = None,
-    unfinished: Unfinished | None = None,
+    unfinished: Checkpoint | None = None,
 ) -> Cloned:
     """Return the agent with its policy fitted to the samples.
 

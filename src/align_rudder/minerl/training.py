@@ -19,7 +19,6 @@ import numpy as np
 from tqdm import tqdm
 
 from align_rudder._warnings import warn
-from align_rudder.files import write_json
 from align_rudder.hierarchy.external import (
     Followed,
     Players,
@@ -40,11 +39,11 @@ from align_rudder.minerl.cloning import Cloning, clone_sub_agent
 from align_rudder.minerl.networks import FRAMES, new_manager, new_sub_agent
 from align_rudder.minerl.samples import FRAME_SKIP, Samples
 from align_rudder.minerl.trajectory import Trajectory
-from align_rudder.runs.checkpoint import differences, load_tree, save_tree
+from align_rudder.runs.checkpoint import Checkpoint, advised, load_tree, save_tree
+from align_rudder.runs.claim import claim
 from align_rudder.runs.interrupt import Stop, stop_on_signal
 from align_rudder.runs.lock import only_here
-from align_rudder.runs.rows import Log
-from align_rudder.runs.unfinished import Unfinished, advised
+from align_rudder.runs.rows import Rows
 
 __all__ = ["MineRLTraining", "evaluate", "load_players", "train"]
 
@@ -119,9 +118,9 @@ def train(
             )
     with only_here(folder), stop_on_signal() as stop:
         configuration = training.configuration(goals, segments)
-        _claim(folder / "training.json", configuration)
+        _claim(folder, "training.json", configuration)
         if envs and world is not None:
-            _claim(folder / "world.json", json.loads(json.dumps(world)))
+            _claim(folder, "world.json", world)
         trainer = _Trainer(folder, configuration, training, len(goals), progress, stop)
         agents = trainer.clone(segments, cache, envs)
         if envs:
@@ -130,17 +129,9 @@ def train(
     return trainer.made
 
 
-def _claim(path: Path, configuration: dict[str, Any]) -> None:
+def _claim(folder: Path, file: str, configuration: Mapping[str, Any]) -> None:
     """Write the configuration, or refuse a folder that has another."""
-    if path.is_file():
-        other = differences(_read(path, configuration), configuration)
-        if other:
-            raise ValueError(
-                f"{path.parent} belongs to another configuration: {'; '.join(other)}; use that "
-                "one again, or another folder"
-            )
-    else:
-        write_json(path, configuration)
+    claim(folder, configuration, file=file, empty=not (folder / file).exists())
 
 
 def _read(path: Path, needed: Iterable[str]) -> dict[str, Any]:
@@ -176,14 +167,14 @@ class _Trainer:
         with advised():
             self.replays = Replays.load(kept, n_subtasks) if kept.is_file() else Replays(n_subtasks)
 
-    def _kept(self, name: str, new: Callable[[], Any], make: Callable[[Unfinished], Any]) -> Any:
+    def _kept(self, name: str, new: Callable[[], Any], make: Callable[[Checkpoint], Any]) -> Any:
         """Return the agent in a file, made and saved if there is none."""
         path = self.folder / name
         if not path.is_file():
             if self.stop.asked:
                 raise KeyboardInterrupt
             under_way = self.folder / f"unfinished-{name}"
-            unfinished = Unfinished(
+            unfinished = Checkpoint(
                 under_way, self.configuration, self.stop, beside=self._save_replays
             )
             save_tree(path, make(unfinished), self.configuration)
@@ -214,10 +205,9 @@ class _Trainer:
             def new(k: int = k) -> Any:
                 return new_sub_agent(self._key(0, k))
 
-            def make(unfinished: Unfinished, k: int = k) -> Any:
+            def make(unfinished: Checkpoint, k: int = k) -> Any:
                 samples = Samples(segments[k], cache, training.skip, training.frames)
-                log = Log(self.folder / f"cloning-{k}.csv", ["epoch", "loss", "score"])
-                log.cut(lambda row: False)
+                log = Rows(self.folder / f"cloning-{k}.csv", ["epoch", "loss", "score"])
                 with tqdm(
                     total=training.cloning.epochs,
                     desc=f"cloning {k + 1} of {self.n}",
@@ -237,8 +227,7 @@ class _Trainer:
                         show,
                         unfinished,
                     )
-                for row in found.curve:
-                    log.write(row)
+                log.write(found.curve)
                 return found.agent
 
             agents.append(self._kept(f"cloned-{k}.npz", new, make))
@@ -267,7 +256,7 @@ class _Trainer:
         tuning = self.training.tuning
         for k in range(self.n):
 
-            def make(unfinished: Unfinished, k: int = k) -> Any:
+            def make(unfinished: Checkpoint, k: int = k) -> Any:
                 with self._bar(tuning, f"fine-tuning {k + 1} of {self.n}") as bar:
                     try:
                         found = fine_tune(
@@ -297,7 +286,7 @@ class _Trainer:
         def new() -> Any:
             return new_manager(self._key(1), self.n)
 
-        def make(unfinished: Unfinished) -> Any:
+        def make(unfinished: Checkpoint) -> Any:
             tuning = self.training.managing
             with self._bar(tuning, "main agent") as bar:
                 found = fine_tune_manager(
@@ -320,10 +309,7 @@ class _Trainer:
         )
 
     def _write_curve(self, name: str, curve: Sequence[tuple[int, float]]) -> None:
-        log = Log(self.folder / name, ["steps", "rate"])
-        log.cut(lambda row: False)
-        for row in curve:
-            log.write(row)
+        Rows(self.folder / name, ["steps", "rate"]).write(curve)
 
 
 def _shown(bar: tqdm) -> Callable[[int, np.ndarray, float], None]:

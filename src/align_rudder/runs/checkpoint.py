@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -12,14 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from align_rudder.files import load_npz, save_npz
+from align_rudder.runs.claim import OtherConfigurationError, differences
+from align_rudder.runs.interrupt import Stop
 
-__all__ = ["OtherConfigurationError", "digest", "load_tree", "save_tree"]
+__all__ = ["Checkpoint", "advised", "digest", "load_tree", "save_tree"]
 
 _FORMAT, _VERSION = "align-rudder-checkpoint", 1
-
-
-class OtherConfigurationError(ValueError):
-    """A file that is whole, but belongs to another configuration."""
 
 
 def _named(tree: Any) -> list[tuple[str, Any]]:
@@ -82,17 +83,8 @@ def load_tree(
         configuration: What it must belong to.
     """
     header, arrays = load_npz(path, _FORMAT, _VERSION)
-    other = differences(header["configuration"], configuration)
-    if any(line.startswith("alignment is") for line in other):
-        raise OtherConfigurationError(
-            f"{path} belongs to other demonstrations or another alignment of them; give those it "
-            "was trained with (--demos), or another folder"
-        )
-    if other:
-        raise OtherConfigurationError(
-            f"{path} belongs to another configuration: {'; '.join(other)}; use that one again, or "
-            "another folder"
-        )
+    if other := differences(header["configuration"], configuration):
+        raise OtherConfigurationError(path, other)
     leaves = []
     for name, leaf in _named(like):
         if name not in arrays:
@@ -111,13 +103,61 @@ def load_tree(
     return jax.tree.unflatten(jax.tree.structure(like), leaves), header["notes"]
 
 
-def differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """Return in words where two configurations differ."""
-    out = []
-    for name in sorted({*found, *wanted}):
-        a, b = found.get(name), wanted.get(name)
-        if isinstance(a, Mapping) and isinstance(b, Mapping):
-            out += [f"{name}.{line}" for line in differences(a, b)]
-        elif a != b:
-            out.append(f"{name} is {a!r} there and {b!r} here")
-    return out
+_MADE_AGAIN = "Delete that file: the same command makes it again and keeps all others"
+
+
+@contextmanager
+def advised(advice: str = _MADE_AGAIN) -> Iterator[None]:
+    """Say of a damaged file how to go on."""
+    try:
+        yield
+    except OtherConfigurationError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{error}. {advice}") from error
+
+
+class Checkpoint:
+    """The file of a training under way, from which it goes on where it was stopped.
+
+    Args:
+        path: The file.
+        configuration: What it belongs to; another one is refused.
+        stop: Whether the training was asked to stop: then it is saved, and left.
+        every: Seconds after which it is saved in any case.
+        beside: Called with each saving, to save what else is needed.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        configuration: Mapping[str, Any],
+        stop: Stop,
+        every: float = 300.0,
+        beside: Callable[[], None] | None = None,
+    ) -> None:
+        self.path, self.configuration, self.stop = path, configuration, stop
+        self.every, self.beside = every, beside
+        self._saved = time.monotonic()
+
+    def load(self, like: Any) -> tuple[Any, dict[str, Any]] | None:
+        """Return the tree and notes that were saved last, or None."""
+        if not self.path.is_file():
+            return None
+        with advised():
+            return load_tree(self.path, like, self.configuration)
+
+    def offer(self, tree: Any, notes: Mapping[str, Any]) -> None:
+        """Save if it is time to; leave with `KeyboardInterrupt` if that was asked for."""
+        if not self.stop.asked and time.monotonic() - self._saved < self.every:
+            return
+        save_tree(self.path, tree, self.configuration, notes)
+        if self.beside is not None:
+            self.beside()
+        self._saved = time.monotonic()
+        if self.stop.asked:
+            raise KeyboardInterrupt
+
+    def remove(self) -> None:
+        """Delete the file: what it led to is saved."""
+        self.path.unlink(missing_ok=True)

@@ -8,7 +8,6 @@ pytest.importorskip("jax")
 pytest.importorskip("craftax")
 
 from align_rudder.runs.checkpoint import save_tree
-from align_rudder.runs.rows import Log, read_log
 from align_rudder.studies.diamond import results
 from align_rudder.studies.diamond.methods import training_of
 from align_rudder.studies.diamond.tables import results_rows
@@ -115,42 +114,3 @@ def test_a_damaged_configuration_is_named(tmp_path, text):
     (tmp_path / "training.json").write_text(text)
     with pytest.raises(ValueError, match=r"training\.json is damaged or of another version"):
         results.read_training(tmp_path)
-
-
-def test_damaged_logs_are_named(tmp_path):
-    log = Log(tmp_path / "updates.csv", ["phase", "updates"])
-    log.cut(lambda row: False)
-    log.write(["agents", 1])
-    with pytest.raises(ValueError, match=r"columns phase, updates; phase, steps are needed"):
-        Log(tmp_path / "updates.csv", ["phase", "steps"]).cut(lambda row: True)
-    log.write(["agents", "one"])
-    with pytest.raises(ValueError, match=r"line 3 of .*updates\.csv is damaged: updates is 'one'"):
-        read_log(tmp_path / "updates.csv")
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"other,x\n", "columns other, x; phase, updates are needed"),
-        (b"phase,updates\nfoo,1\n", "is damaged .*not in tuple"),
-        (b"phase,updates\nagents,nan\n", "is damaged .*nan"),
-        (b"phase,updates\n\x88\x99,1\n", "is damaged .*can't decode"),
-        (b"phase,updates\n" + b"9" * 200_000 + b",1\n", "is damaged .*field larger"),
-    ],
-)
-def test_a_damaged_log_is_named_and_stays_as_it_is(tmp_path, content, says):
-    path = tmp_path / "updates.csv"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=rf"updates\.csv.*{says}"):
-        Log(path, ["phase", "updates"]).cut(
-            lambda row: ("agents",).index(row["phase"]) <= int(row["updates"])
-        )
-    assert path.read_bytes() == content
-
-
-def test_a_log_that_is_not_there_or_has_other_columns_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"updates\.csv is not there; put back a copy"):
-        read_log(tmp_path / "updates.csv")
-    (tmp_path / "updates.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"updates\.csv is damaged: it has no column phase"):
-        read_log(tmp_path / "updates.csv", ["phase"])

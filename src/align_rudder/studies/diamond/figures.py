@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from align_rudder.events.names import short_goal_names
-from align_rudder.runs.rows import read_log
+from align_rudder.runs.rows import read_rows
 from align_rudder.studies.diamond.methods import METHODS, label_of
 from align_rudder.studies.diamond.tables import final_stage, short_number, wilson_interval
 
@@ -226,7 +226,7 @@ def learning_curves(folders: Sequence[str | Path]) -> Figure:
             known = method in _STYLES and method not in named[:i]
             style = _STYLES[method] if known else free.pop(0) if free else ("#333333", "*")
             needed = ("phase", "steps", "worlds", "solved")
-            rows = [read_log(folder / "evaluations.csv", needed) for folder in seeds]
+            rows = [read_rows(folder / "evaluations.csv", needed) for folder in seeds]
             managed |= _draw_curve(ax, method, label, style, rows)
         every = [x for line in ax.lines for x in np.asarray(line.get_xdata(), float)]
         evaluated |= bool(every)
@@ -294,9 +294,9 @@ def sub_agent_curves(
     """
     folder = Path(folder)
     path = folder / "updates.csv"
-    logged = read_log(path, ("phase",)) if path.is_file() else []
+    logged = read_rows(path, ("phase",)) if path.is_file() else []
     updates = [row for row in logged if row["phase"] == "agents"]
-    shown = read_log(folder / "cloning.csv") if (folder / "cloning.csv").is_file() else []
+    shown = read_rows(folder / "cloning.csv") if (folder / "cloning.csv").is_file() else []
     if not updates and not shown:
         raise ValueError(f"{folder} has no updates yet; give the folder of a training")
     n = sum(name.startswith(("reached_", "accuracy_")) for name in (updates or shown)[0])

@@ -10,7 +10,7 @@ import numpy as np
 
 from align_rudder.events.names import short_goal_names
 from align_rudder.studies.diamond.methods import METHODS, label_of
-from align_rudder.studies.rooms.tables import Table
+from align_rudder.studies.tables import Table
 
 __all__ = [
     "final_stage",
