@@ -222,7 +222,7 @@ class DeltaEvents(EventEncoder):
         """Return the events of n transitions."""
         deltas = self._vectors(next_obs, n) - self._vectors(obs, n)
         if deltas.shape[1] != len(self._projection):
-            check_width(self.shapes_, deltas.shape[1])
+            check_width(self.shapes_ or {}, deltas.shape[1])
         return _nearest(deltas, self._projection, self._exemplars, self._labels)
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -92,7 +92,7 @@ def learn(progress: bool = False) -> LearningDemo:
         run_trial(setting, seed, parameters[setting.method], protocol)
         for setting, seed in tqdm(jobs, "trials", leave=False, disable=not progress)
     ]
-    found = summarise(records, settings, range(_TRIALS))
+    found = summarise(records, settings)
     title = "Episodes until the return is 80 % of the demonstrations'"
     table = episode_table(title, found, protocol.max_episodes, "four-rooms")
     curves = learning_curves(records, (2,), protocol)

@@ -13,9 +13,10 @@ from inspect import signature
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from align_rudder.files import Flag, Kind, Many, Number, Table, Text, Whole, read_json
+
 if TYPE_CHECKING:
     from align_rudder.baselines import Result
-    from align_rudder.files import Table
 
 __all__ = [
     "COMPARED",
@@ -226,8 +227,6 @@ def check_methods(names: Iterable[str], known: Iterable[str] = METHODS) -> None:
 
 def read_parameters(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     """Return the hyper-parameters of the methods that a file holds, as `tune` writes it."""
-    from align_rudder.files import Table, Text, read_json
-
     methods = {name: _arguments_of(method) for name, method in METHODS.items()}
     held = Table(methods, optional=tuple(methods))
     kind = Table({"how": Text(), "parameters": held}, optional=("how",))
@@ -236,8 +235,6 @@ def read_parameters(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
 
 def _arguments_of(method: Method) -> Table:
     """Return what a method's hyper-parameters may be: arguments of its learner with a default."""
-    from align_rudder.files import Flag, Kind, Many, Number, Table, Text, Whole
-
     kinds: dict[str, Kind] = {}
     for name, argument in signature(method.learn).parameters.items():
         default = argument.default
