@@ -61,6 +61,7 @@ class Workers:
 def _ray_results(jobs: Iterable[Job], n_jobs: int, address: str | None) -> Iterator[Any]:
     try:
         import ray
+        from ray.exceptions import RayTaskError
     except ImportError as error:
         raise ImportError(
             "the backend ray needs Ray; pip install 'align-rudder[ray]', or use --backend loky"
@@ -83,7 +84,7 @@ def _ray_results(jobs: Iterable[Job], n_jobs: int, address: str | None) -> Itera
         done, running = ray.wait(running)
         try:
             yield ray.get(done[0])
-        except ray.exceptions.RayTaskError as error:
+        except RayTaskError as error:
             raise error.cause from None
 
 
