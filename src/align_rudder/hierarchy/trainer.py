@@ -17,8 +17,7 @@ from align_rudder.hierarchy import ppo
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedTask
 from align_rudder.hierarchy.alignment import reached_goals
-from align_rudder.hierarchy.cloning import clone_agent
-from align_rudder.hierarchy.demonstrations import Examples, aligned_demonstrations
+from align_rudder.hierarchy.cloning import Examples, aligned_demonstrations, clone_agent
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds
 from align_rudder.hierarchy.folder import TrainingFolder, load_agent, load_manager
 from align_rudder.hierarchy.manager import managed, new_manager
