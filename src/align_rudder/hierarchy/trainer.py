@@ -169,8 +169,8 @@ class Trainer:
             self.folder.save_checkpoint(_without_pool(runner), at, must=due)
         if at.updates <= settings.burn_in:
             _logger.warning(
-                "too few steps were left for the %s: %d updates were made, and the policy moves "
-                "from update %d on",
+                "too few steps were left to train the %s: %d updates were made, and its policy "
+                "moves from update %d on",
                 {"agents": "sub-agents"}.get(at.phase, at.phase),
                 at.updates,
                 settings.burn_in + 1,
