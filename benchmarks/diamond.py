@@ -18,13 +18,14 @@ import jax
 import numpy as np
 import tyro
 
-from align_rudder.cli.diamond import prepare
 from align_rudder.files import write_json
 from align_rudder.hierarchy.cloning import aligned_demonstrations
 from align_rudder.hierarchy.evaluation import new_worlds
 from align_rudder.hierarchy.ppo import new_runner_state, train_step
 from align_rudder.hierarchy.resets import new_starts
 from align_rudder.studies.diamond.methods import training_of
+from align_rudder.studies.diamond.results import aligned_task
+from align_rudder.tasks.diamond.demos import prepare
 
 _LABELS = {
     "ppo-diamond": "plain PPO",
@@ -52,15 +53,15 @@ class Arguments:
 
 
 def main(arguments: Arguments) -> None:
-    known = prepare(None)
-    runs = [(demo.states, demo.actions) for demo in known.demos]
+    setup = prepare()
+    tables = aligned_task(setup).tables
     learners: dict[str, Any] = {}
     for method in _LABELS:
         training = training_of(method, int(arguments.steps))
         ppo = replace(training.ppo, n_envs=arguments.envs or training.ppo.n_envs)
-        task = training.aligned(known.task, known.tables)
+        task = training.aligned(setup.task, tables)
         agent = replace(training, hidden=arguments.hidden).new_agent(task, jax.random.key(0))
-        shown = None if training.plain else aligned_demonstrations(task, runs)
+        shown = None if training.plain else aligned_demonstrations(task, setup.runs)
         pool = new_worlds(task, jax.random.key(1), arguments.pool)
         starts = new_starts(pool, task.n_subtasks, training.buffer if shown else 1, shown)
         examples = shown.examples if shown and ppo.bc_coef > 0 else None

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import align_rudder as ar
-from align_rudder.hierarchy.external import Followed
+from align_rudder.hierarchy.external import TrackedEnv
 
 LENGTH = 5
 LEFT, RIGHT, USE = range(3)
@@ -105,4 +105,4 @@ def fitted(paid=1.0):
 
 def followed(model):
     """Return the corridor, tracked along a model."""
-    return Followed(Corridor(), model, Sight())
+    return TrackedEnv(Corridor(), model, Sight())

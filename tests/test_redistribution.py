@@ -82,28 +82,6 @@ def test_the_score_after_the_start_state_is_the_zero_point(drawn, gap, start):
 
 
 @prop
-@given(scored(n_strategies=2, columns=6, events=12), GAPS)
-def test_batches_single_steps_and_whole_episodes_agree(drawn, gap):
-    pssms, events = drawn
-    scorer = Scorer(pssms, gap)
-    scores, cells = scorer.prefix_scores(events)
-    row = np.zeros(scorer.n_cells)
-    rows, batch, at = scorer.new_rows(3), np.zeros(3), np.zeros(3, np.int64)
-    score, cell = 0.0, 0
-    for t, event in enumerate(events):
-        if event != -1:
-            score, cell = scorer.advance_one(row, event)
-        # Row 1 stands still, row 2 gets the sequence from its end.
-        scorer.advance(rows, np.array([event, -1, events[::-1][t]]), batch, at)
-        assert (score, cell) == (scores[t], cells[t]) == (batch[0], at[0])
-    assert batch[1] == 0.0
-    assert not rows[1].any()
-    if len(events):
-        backwards, cells_back = scorer.prefix_scores(events[::-1])
-        assert (batch[2], at[2]) == (backwards[-1], cells_back[-1])
-
-
-@prop
 @given(scored(n_strategies=2, columns=4, events=5), GAPS)
 def test_a_cell_is_where_a_best_alignment_ends(drawn, gap):
     pssms, events = drawn

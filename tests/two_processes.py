@@ -10,7 +10,7 @@ import signal
 
 import workshop
 
-from align_rudder.hierarchy.alignment import tables_of
+from align_rudder.hierarchy.aligned import tables_of
 from align_rudder.hierarchy.devices import find_devices
 from align_rudder.hierarchy.folder import TrainingFolder
 from align_rudder.hierarchy.ppo import PPO

@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import align_rudder as ar
-from align_rudder.hierarchy.aligned import AlignedTask
-from align_rudder.hierarchy.alignment import AlignmentTables, tables_of
+from align_rudder.hierarchy.aligned import AlignedTask, AlignmentTables, tables_of
 from align_rudder.hierarchy.cloning import Demonstrations, aligned_demonstrations
 from align_rudder.hierarchy.evaluation import new_worlds
 from align_rudder.hierarchy.ppo import PPO

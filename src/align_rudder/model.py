@@ -10,10 +10,10 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from align_rudder import storage, summary
 from align_rudder._display import RichDisplay
+from align_rudder._estimator import Estimator
 from align_rudder._warnings import warn
 from align_rudder.alignment import Alignment
 from align_rudder.episodes import Episode, select_top
@@ -30,7 +30,7 @@ from align_rudder.scoring import Scoring, background, scoring_matrix
 from align_rudder.sequences import NO_EVENT
 from align_rudder.strategies import align_strategies
 from align_rudder.subtasks import Progress, SubGoal, SubTask, cut_segments, find_subgoals
-from align_rudder.tracking import Stream, VectorStream
+from align_rudder.tracking import Stream, TrackerTables, VectorStream, track
 from align_rudder.validation import (
     check_episodes,
     check_parameters,
@@ -66,7 +66,7 @@ class Strategy:
         )
 
 
-class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompatibleVariableOverride]
+class AlignRudder(RichDisplay, Estimator):
     """Reward redistribution by aligning a handful of demonstrations.
 
     Args:
@@ -304,6 +304,7 @@ class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompat
             )
         self.scale_ = scale
         self.events_, self.scorer_ = encoder, scorer
+        self.tables_ = TrackerTables.of(encoder, scorer, scale)  # sub-goals come below
         self.encoded_, self.returns_, self.lengths_ = encoded, list(returns), list(lengths)
         self.background_, self.tree_ = p, tree
         self.strategies_: list[Strategy] = []
@@ -317,6 +318,8 @@ class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompat
                 value=self.subgoal_value,
             )
             self.strategies_.append(Strategy(members, alignment, profile, rewards, goals))
+        goals = [[goal.column for goal in strategy.subgoals] for strategy in self.strategies_]
+        self.tables_ = TrackerTables.of(encoder, scorer, scale, goals)
         self.outliers_ = np.setdiff1d(np.arange(len(encoded)), used)
 
     def _column_rewards(
@@ -401,8 +404,8 @@ class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompat
         return self._symbol_encoder().encode_sequence(sequence)
 
     def _redistribute(self, encoded: Encoded, ret: float) -> Redistribution:
-        scores, cells = self.scorer_.prefix_scores(encoded.events, encoded.start)
-        return Redistribution.from_scores(scores, encoded.events, cells, ret, self.scale_)
+        steps = track(self.tables_, encoded)
+        return Redistribution.from_scores(steps.score, steps.event, steps.cell, ret, self.scale_)
 
     def redistribute(self, episode: Episode) -> Redistribution:
         """Return the share of every step in the episode's return."""
@@ -450,24 +453,29 @@ class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompat
         self._check_fitted()
         if not isinstance(encoded, Encoded):
             encoded = Encoded(NO_EVENT, np.asarray(encoded, np.int64))
-        events = np.concatenate([[encoded.start], encoded.events])
-        scores, cells = self.scorer_.prefix_scores(events)
-        cell = int(cells[-1])
-        k, column = self.scorer_.strategy_of(cell), self.scorer_.column_of(cell)
+        # The start state is taken as a step, so that there is a place before the first one.
+        whole = Encoded(NO_EVENT, np.concatenate([[encoded.start], encoded.events]))
+        steps = track(self.tables_, whole)
+        cell, following = steps.cell[-1], int(steps.subgoal[-1])
+        k, column = int(self.tables_.strategy_of[cell]), int(self.tables_.column_of[cell])
         done: list[int] = []
-        following = None
-        if self.strategies_:
-            goals = self.strategies_[k].subgoals
-            matched = set(self._matched(k, encoded).tolist())
+        goals = self.strategies_[k].subgoals if self.strategies_ else []
+        if goals:
+            matched = set(self.matched_columns(encoded, k).tolist())
             done = [i for i, goal in enumerate(goals) if goal.column in matched]
-            following = next((i for i, goal in enumerate(goals) if goal.column > column), None)
-        return Progress(k, column, tuple(done), following, float(scores[-1] - scores[0]))
+        left = following if following < len(goals) else None
+        return Progress(k, column, tuple(done), left, float(steps.score[-1] - steps.score[0]))
 
-    def _matched(self, strategy: int, encoded: Encoded) -> np.ndarray:
-        """Return the column to which each step is aligned (T,), -1 for none."""
-        events = np.concatenate([[encoded.start], encoded.events])
+    def matched_columns(self, encoded: Encoded, strategy: int = 0) -> np.ndarray:
+        """Return the profile column to which each step of an episode is aligned (T,), -1 for none.
+
+        That is the best alignment of the whole episode, with hindsight: a step that was matched
+        when it was made may be given up for a later one.
+        """
+        self._check_fitted()
+        events = self.scorer_.known(np.concatenate([[encoded.start], encoded.events]))
         pssm = self.strategies_[strategy].profile.pssm
-        return match_columns(pssm, self.scorer_.known(events), self.gap)[1:]
+        return match_columns(pssm, events, self.gap)[1:]
 
     def subtasks(
         self, episodes: Sequence[Episode] | None = None, strategy: int = 0
@@ -489,7 +497,7 @@ class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompat
             encoded = [self.encoded_[i] for i in chosen.members]
         else:
             encoded = [self.encode(e) for e in check_episodes(episodes)]
-        columns = [self._matched(strategy, e) for e in encoded]
+        columns = [self.matched_columns(e, strategy) for e in encoded]
         after = [-1, *(goal.column for goal in chosen.subgoals)]
         segments = cut_segments(chosen.subgoals, columns)
         return [SubTask(k, goal, after[k], segments[k]) for k, goal in enumerate(chosen.subgoals)]
@@ -501,14 +509,7 @@ class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompat
     def subgoal_table(self) -> np.ndarray:
         """Return `next_subgoal` for every cell."""
         self._check_fitted()
-        table = np.zeros(self.scorer_.n_cells, np.int64)
-        for k, strategy in enumerate(self.strategies_):
-            columns = [goal.column for goal in strategy.subgoals]
-            start, end = self.scorer_.bounds[k], self.scorer_.bounds[k + 1]
-            table[start:end] = np.searchsorted(
-                columns, np.arange(-1, end - start - 1), side="right"
-            )
-        return table
+        return self.tables_.subgoal_of.copy()
 
     # Files and text
 
@@ -529,8 +530,8 @@ class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompat
         """
         return storage.load_model(cls, path, function)
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text = super().__repr__(N_CHAR_MAX)
+    def __repr__(self) -> str:
+        text = super().__repr__()
         if not hasattr(self, "strategies_"):
             return text
         columns = " + ".join(str(len(s.profile)) for s in self.strategies_) or "no"
@@ -539,10 +540,6 @@ class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompat
             f"events, {len(self.strategies_)} strategies, {columns} columns, "
             f"{len(self.subgoals_)} sub-goals"
         )
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        # In place of scikit-learn's diagram, which a notebook would take before _repr_html_.
-        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def summary(self) -> str:
         """Return events, alignment, consensus and sub-goals of every strategy as text."""

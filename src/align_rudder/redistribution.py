@@ -9,6 +9,7 @@ u_j = row_j + g·j: `u = cummax(max(u − g, shift(u) + pssm[e] + g))`, S = max_
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -89,13 +90,6 @@ def advance(row, e, pssm, bounds, gap, hint):
 
 
 @njit(cache=True, nogil=True)
-def _advance_many(rows, events, scores, cells, pssm, bounds, gap):
-    for i in range(len(events)):
-        if events[i] >= 0:
-            scores[i], cells[i] = advance(rows[i], events[i], pssm, bounds, gap, cells[i])
-
-
-@njit(cache=True, nogil=True)
 def _prefix(row, events, scores, cells, pssm, bounds, gap):
     score, cell = 0.0, 0
     for t in range(len(events)):
@@ -138,31 +132,13 @@ class Scorer:
         """Return the strategy to which a cell belongs."""
         return int(np.searchsorted(self.bounds, cell, side="right")) - 1
 
-    def strategies(self) -> np.ndarray:
-        """Return `strategy_of` for every cell."""
-        return np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))
-
     def column_of(self, cell: int) -> int:
         """Return the profile column of a cell, -1 for "nothing matched yet"."""
         return int(cell - self.bounds[self.strategy_of(cell)]) - 1
 
     def known(self, events: np.ndarray) -> np.ndarray:
-        """Return event ids with every id beyond the known ones as n, the unknown event."""
-        return np.minimum(np.asarray(events, np.int64), self.n_events)
-
-    def new_rows(self, n: int) -> np.ndarray:
-        """Return the rows of n episodes in which nothing has happened."""
-        return np.zeros((n, self.n_cells))
-
-    def advance(
-        self, rows: np.ndarray, events: np.ndarray, scores: np.ndarray, cells: np.ndarray
-    ) -> None:
-        """Add one event to each row, in place; -1 leaves row, score and cell as they are."""
-        _advance_many(rows, events, scores, cells, *self.tables)
-
-    def advance_one(self, row: np.ndarray, event: int, cell: int = 0) -> tuple[float, int]:
-        """Add an event (not -1) to one row at a cell, in place; return the new score and cell."""
-        return advance(row, event, *self.tables, cell)
+        """Return event ids with all beyond the known ones as n, the unknown event, none as -1."""
+        return np.clip(np.asarray(events, np.int64), NO_EVENT, self.n_events)
 
     def prefix_scores(
         self, events: np.ndarray, start: int = NO_EVENT
@@ -189,32 +165,44 @@ def match_columns(pssm: np.ndarray, events: np.ndarray, gap: float = 0.0) -> np.
     Among equally good alignments, the one that ends in the earliest column is taken, and in it
     each column is matched by the earliest event.
     """
-    events = np.asarray(events, np.int64)
-    n, length = pssm.shape
-    rows = np.zeros((len(events) + 1, length + 1))
-    rows[0] = -gap * np.arange(length + 1)
-    for t, e in enumerate(events):
-        before = rows[t]
-        if e == NO_EVENT:
-            rows[t + 1] = before
-            continue
-        matched = pssm[e] if e < n else np.full(length, -np.inf)
-        reached = np.maximum(before - gap, np.concatenate([[-np.inf], before[:-1] + matched]))
-        steps = gap * np.arange(length + 1)
-        rows[t + 1] = np.maximum.accumulate(reached + steps) - steps
+    happened = np.flatnonzero(np.asarray(events) != NO_EVENT)
+    ids = np.asarray(events, np.int64)[happened]
+    stride = math.isqrt(len(ids)) + 1
+    # Only the rows where blocks begin are kept; those within are made again on the way back.
+    begins = [-gap * np.arange(pssm.shape[1] + 1)]
+    for t in range(0, len(ids), stride):
+        begins.append(_alignment_rows(pssm, begins[-1], ids[t : t + stride], gap)[-1])
     out = np.full(len(events), -1)
-    t, j = len(events), int(rows[-1].argmax())
-    while t > 0 and j > 0:
-        e = events[t - 1]
-        here, near = rows[t, j], 1e-12 * (1 + abs(rows[t, j]))
-        if e == NO_EVENT or abs(here - rows[t - 1, j] + gap) <= near:
-            t -= 1
-        elif abs(here - rows[t, j - 1] + gap) <= near:
-            j -= 1
-        else:
-            t, j = t - 1, j - 1
-            out[t] = j
+    j = int(begins[-1].argmax())
+    for t in reversed(range(0, len(ids), stride)):
+        rows = _alignment_rows(pssm, begins[t // stride], ids[t : t + stride], gap)
+        i = len(rows) - 1
+        while i > 0 and j > 0:
+            here, near = rows[i, j], 1e-12 * (1 + abs(rows[i, j]))
+            if abs(here - rows[i - 1, j] + gap) <= near:
+                i -= 1
+            elif abs(here - rows[i, j - 1] + gap) <= near:
+                j -= 1
+            else:
+                i, j = i - 1, j - 1
+                out[happened[t + i]] = j
     return out
+
+
+def _alignment_rows(
+    pssm: np.ndarray, first: np.ndarray, events: np.ndarray, gap: float
+) -> np.ndarray:
+    """Return the best scores with the first j columns before each event and after the last."""
+    n, length = pssm.shape
+    rows = np.empty((len(events) + 1, length + 1))
+    rows[0] = first
+    steps = gap * np.arange(length + 1)
+    for t, e in enumerate(events):
+        matched = pssm[e] if e < n else np.full(length, -np.inf)
+        shifted = np.concatenate([[-np.inf], rows[t, :-1] + matched])
+        reached = np.maximum(rows[t] - gap, shifted)
+        rows[t + 1] = np.maximum.accumulate(reached + steps) - steps
+    return rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,23 +1,44 @@
-"""Streams: the redistributed reward of running episodes, one or many at once."""
+"""The tracker: where a running episode stands, and what each of its steps is worth.
+
+Events so far → score, cell, matched column, next sub-goal, reward of the step; for a whole
+episode (`track`), one that runs (`Stream`) or many (`VectorStream`). `tracking_jax` is the same in
+JAX.
+
+The *cell* is where on the profiles the best alignment of the events so far ends. A step is
+*matched* to the column of that cell if its event took the alignment there: the score rose, or an
+equally good alignment ends earlier. The *next sub-goal* is the first one behind the last that was
+reached, that is, to whose column a step was matched. An event between sub-goals does not move an
+episode on, however late its column: a surplus stone may be aligned to one at the very end. It
+takes it back where the best alignment now ends before the last sub-goal reached.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from gymnasium import spaces
 
+from align_rudder._compile import njit
 from align_rudder.episodes import Episode, Tree
-from align_rudder.events import SymbolEvents
+from align_rudder.events import Encoded, EventEncoder, SymbolEvents
 from align_rudder.events.spaces import check_space
-from align_rudder.redistribution import Redistribution
+from align_rudder.redistribution import Redistribution, Scorer, advance
 from align_rudder.sequences import NO_EVENT
 
-if TYPE_CHECKING:
-    from align_rudder.model import AlignRudder
-
-__all__ = ["AnyStream", "AnyVectorStream", "RewardModel", "Stream", "VectorStream"]
+__all__ = [
+    "AnyStream",
+    "AnyVectorStream",
+    "RewardModel",
+    "Step",
+    "Stream",
+    "TrackedModel",
+    "TrackerTables",
+    "VectorStream",
+    "track",
+]
 
 
 class AnyStream(Protocol):
@@ -26,9 +47,13 @@ class AnyStream(Protocol):
     event: int
     score: float
     cell: int
+    subgoal: int
     given: float
-    subgoal_of: Sequence[int]
-    strategy_of: Sequence[int]
+
+    @property
+    def strategy(self) -> int:
+        """The strategy that the episode follows best."""
+        ...
 
     @property
     def n_cells(self) -> int:
@@ -61,9 +86,13 @@ class AnyVectorStream(Protocol):
     events: np.ndarray
     scores: np.ndarray
     cells: np.ndarray
+    subgoals: np.ndarray
     given: np.ndarray
-    subgoal_of: np.ndarray
-    strategy_of: np.ndarray
+
+    @property
+    def strategies(self) -> np.ndarray:
+        """The strategy that each episode follows best."""
+        ...
 
     @property
     def n_cells(self) -> int:
@@ -112,52 +141,197 @@ class RewardModel(Protocol):
         ...
 
 
-class Stream:
+@dataclass(frozen=True, eq=False)
+class TrackerTables:
+    """What tracking needs of a fitted model. They never change; a model aligned again has others.
+
+    Attributes:
+        encoder: The event encoder.
+        scorer: Scores of events in every cell.
+        scale: C, which scales scores to returns.
+        places: For each cell (C, 4) its strategy, its column (-1: nothing matched yet), whether
+            that is a sub-goal's, and the first sub-goal behind it.
+    """
+
+    encoder: EventEncoder
+    scorer: Scorer
+    scale: float
+    places: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        encoder: EventEncoder,
+        scorer: Scorer,
+        scale: float,
+        goals: Sequence[Sequence[int]] = (),
+    ) -> TrackerTables:
+        """Return the tables of a model whose strategies have sub-goals at these columns."""
+        parts = []
+        for k, width in enumerate(np.diff(scorer.bounds)):
+            columns, of_goals = np.arange(-1, width - 1), list(goals[k]) if goals else []
+            behind = np.searchsorted(of_goals, columns, side="right")
+            is_goal = np.isin(columns, of_goals)
+            parts.append(np.column_stack([np.full(width, k), columns, is_goal, behind]))
+        return cls(encoder, scorer, float(scale), np.concatenate(parts).astype(np.int64))
+
+    @property
+    def strategy_of(self) -> np.ndarray:
+        """For each cell, the strategy to which it belongs."""
+        return self.places[:, 0]
+
+    @property
+    def column_of(self) -> np.ndarray:
+        """For each cell its profile column, -1 for "nothing matched yet"."""
+        return self.places[:, 1]
+
+    @property
+    def subgoal_of(self) -> np.ndarray:
+        """For each cell, the index of the first sub-goal behind it."""
+        return self.places[:, 3]
+
+
+class TrackedModel(Protocol):
+    """A fitted model with the tables of its tracker."""
+
+    tables_: TrackerTables
+
+
+@njit(cache=True, nogil=True)
+def _follow(row, event, score, cell, subgoal, pssm, bounds, gap, places):
+    """Add an event to a row in place; return score, cell, matched column and next sub-goal."""
+    reached, to = advance(row, event, pssm, bounds, gap, cell)
+    if reached <= score and to == cell:
+        return reached, cell, -1, subgoal
+    if places[to, 2] or places[to, 3] < subgoal or places[to, 0] != places[cell, 0]:
+        subgoal = places[to, 3]
+    return reached, to, places[to, 1], subgoal
+
+
+@njit(cache=True, nogil=True)
+def _follow_many(rows, events, scores, cells, columns, subgoals, pssm, bounds, gap, places):
+    """Add an event to each row, in place; -1 is none, and no step is matched with it."""
+    for i in range(len(events)):
+        columns[i] = -1
+        if events[i] >= 0:
+            scores[i], cells[i], columns[i], subgoals[i] = _follow(
+                rows[i], events[i], scores[i], cells[i], subgoals[i], pssm, bounds, gap, places
+            )
+
+
+@njit(cache=True, nogil=True)
+def _follow_all(events, scores, cells, columns, subgoals, pssm, bounds, gap, places):
+    """Add the events of one episode one after the other, and note where it stands after each."""
+    row = np.zeros(len(places))
+    score, cell, subgoal = 0.0, 0, 0
+    for t in range(len(events)):
+        columns[t] = -1
+        if events[t] >= 0:
+            score, cell, columns[t], subgoal = _follow(
+                row, events[t], score, cell, subgoal, pssm, bounds, gap, places
+            )
+        scores[t], cells[t], subgoals[t] = score, cell, subgoal
+
+
+class Step(NamedTuple):
+    """What the tracker says of a step; of the steps of an episode, in arrays (T,).
+
+    Attributes:
+        event: Its event, -1 for none, n for any that the model does not know.
+        score: S(τ_t), zero after the start state.
+        cell: Where on the profiles the episode stands.
+        column: The profile column to which the step is matched, -1 for none.
+        subgoal: Index of the next sub-goal.
+        reward: The redistributed reward R_{t+1}.
+    """
+
+    event: np.ndarray
+    score: np.ndarray
+    cell: np.ndarray
+    column: np.ndarray
+    subgoal: np.ndarray
+    reward: np.ndarray
+
+
+def track(tables: TrackerTables, encoded: Encoded) -> Step:
+    """Return what the tracker says of each step of a whole episode (T,)."""
+    events = tables.scorer.known(np.concatenate([[encoded.start], encoded.events]))
+    scores = np.empty(len(events))
+    cells, columns, subgoals = (np.empty(len(events), np.int64) for _ in range(3))
+    _follow_all(events, scores, cells, columns, subgoals, *tables.scorer.tables, tables.places)
+    rewards = np.diff(scores - scores[0]) * tables.scale
+    return Step(events[1:], scores[1:] - scores[0], cells[1:], columns[1:], subgoals[1:], rewards)
+
+
+class _Running:
+    """What one and many running episodes share: a model, and the tables it had when they began."""
+
+    def __init__(self, model: TrackedModel) -> None:
+        self.model = model
+        self._begin()
+
+    def _begin(self) -> None:
+        # Taken anew for each episode, so that a model aligned again is used from the next one on.
+        self._tables = self.model.tables_
+        self._arrays = (*self._tables.scorer.tables, self._tables.places)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of positions on the profiles, those of the model as it is now."""
+        return self.model.tables_.scorer.n_cells
+
+    @property
+    def subgoal_of(self) -> np.ndarray:
+        """For each cell, the index of the first sub-goal behind it."""
+        return self._tables.subgoal_of
+
+    @property
+    def strategy_of(self) -> np.ndarray:
+        """For each cell, the strategy to which it belongs."""
+        return self._tables.strategy_of
+
+    def check_space(self, space: spaces.Space[Any]) -> None:
+        """Raise an error if the model was fitted on other observations than the space has."""
+        check_space(self.model.tables_.encoder, space)
+
+
+class Stream(_Running):
     """One running episode.
 
     Attributes:
         event: The event of the last step, -1 for none.
         score: S(τ_t), zero after the start state.
         cell: Where on the profiles the episode stands.
+        column: The profile column to which the last step is matched, -1 for none.
+        subgoal: Index of the next sub-goal.
         ret: The environment's return so far.
         given: The redistributed reward so far.
-        subgoal_of: For each cell, the index of the next sub-goal.
-        strategy_of: For each cell, the strategy to which it belongs.
     """
 
-    def __init__(self, model: AlignRudder) -> None:
-        self.model = model
-        self._begin()
-
     def _begin(self) -> None:
-        # Taken anew for each episode, so that a model aligned again is used from the next one on.
-        self._scorer, self._encoder = self.model.scorer_, self.model.events_
-        self._scale = self.model.scale_
-        self.subgoal_of: Sequence[int] = self.model.subgoal_table().tolist()
-        self.strategy_of: Sequence[int] = self._scorer.strategies().tolist()
+        super()._begin()
+        self._encoder = self._tables.encoder
         self._collapse = self._encoder.collapse_runs
-        self._row = np.zeros(self._scorer.n_cells)
-        self._last, self._zero = NO_EVENT, 0.0
+        self._last_known = self._tables.scorer.n_events
+        self._row = np.zeros(self._tables.scorer.n_cells)
+        self._last, self._raw, self._zero = NO_EVENT, 0.0, 0.0
         self.event, self.score, self.cell = NO_EVENT, 0.0, 0
+        self.column, self.subgoal = -1, 0
         self.ret = self.given = 0.0
 
     @property
-    def n_cells(self) -> int:
-        """Number of positions on the profiles, those of the model as it is now."""
-        return self.model.scorer_.n_cells
-
-    def check_space(self, space: spaces.Space[Any]) -> None:
-        """Raise an error if the model was fitted on other observations than the space has."""
-        check_space(self.model.events_, space)
+    def strategy(self) -> int:
+        """The strategy that the episode follows best."""
+        return self._tables.places.item(self.cell, 0)
 
     def reset(self, obs: Any = None) -> None:
         """Begin an episode; without an observation, one of events only."""
         self._begin()
         if obs is not None:
-            event = self._encoder.start_event(obs)
-            if event != NO_EVENT:
-                self._zero, self.cell = self._scorer.advance_one(self._row, event)
-                self._last = event
+            self._last = self._encoder.start_event(obs)
+            self._add(self._last, 0.0)
+            self._zero, self.score, self.given = self._raw, 0.0, 0.0
+            self.event, self.column = NO_EVENT, -1
 
     def step(
         self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
@@ -182,13 +356,16 @@ class Stream:
         return self._add(int(event), reward)
 
     def _add(self, event: int, reward: float) -> float:
-        self.event = event
         self.ret += reward
-        if event == NO_EVENT:
+        if event < 0:
+            self.event, self.column = NO_EVENT, -1
             return 0.0
-        score, self.cell = self._scorer.advance_one(self._row, event, self.cell)
-        score -= self._zero
-        share = (score - self.score) * self._scale
+        self.event = min(event, self._last_known)
+        self._raw, self.cell, self.column, self.subgoal = _follow(
+            self._row, self.event, self._raw, self.cell, self.subgoal, *self._arrays
+        )
+        score = self._raw - self._zero
+        share = (score - self.score) * self._tables.scale
         self.score = score
         self.given += share
         return share
@@ -199,42 +376,37 @@ class Stream:
         return self.ret - self.given
 
 
-class VectorStream:
+class VectorStream(_Running):
     """Many running episodes, in arrays with one entry for each.
 
     Attributes:
         events: The events of the last step, -1 for none.
         scores: S(τ_t), zero after the start states.
         cells: Where on the profiles the episodes stand.
+        columns: The profile columns to which the last steps are matched, -1 for none.
+        subgoals: Index of the next sub-goal of each.
         rets: The environments' returns so far.
         given: The redistributed rewards so far.
-        subgoal_of: For each cell, the index of the next sub-goal.
-        strategy_of: For each cell, the strategy to which it belongs.
     """
 
-    def __init__(self, model: AlignRudder, n: int) -> None:
-        self.model, self.n = model, n
-        self._begin()
+    def __init__(self, model: TrackedModel, n: int) -> None:
+        self.n = n
+        super().__init__(model)
 
     def _begin(self) -> None:
-        model, n = self.model, self.n
-        self._scorer, self._encoder = model.scorer_, model.events_
-        self._scale, self.subgoal_of = model.scale_, model.subgoal_table()
-        self.strategy_of = self._scorer.strategies()
-        self._rows = self._scorer.new_rows(n)
+        super()._begin()
+        n = self.n
+        self._rows = np.zeros((n, self._tables.scorer.n_cells))
         self._last = np.full(n, NO_EVENT)
         self._zero, self._raw = np.zeros(n), np.zeros(n)
-        self.events, self.cells = np.full(n, NO_EVENT), np.zeros(n, np.int64)
+        self.events, self.columns = np.full(n, NO_EVENT), np.full(n, -1)
+        self.cells, self.subgoals = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.rets, self.given, self.scores = np.zeros(n), np.zeros(n), np.zeros(n)
 
     @property
-    def n_cells(self) -> int:
-        """Number of positions on the profiles, those of the model as it is now."""
-        return self.model.scorer_.n_cells
-
-    def check_space(self, space: spaces.Space[Any]) -> None:
-        """Raise an error if the model was fitted on other observations than the space has."""
-        check_space(self.model.events_, space)
+    def strategies(self) -> np.ndarray:
+        """The strategy that each episode follows best."""
+        return self.strategy_of[self.cells]
 
     def reset(self, obs: Tree, mask: np.ndarray | None = None) -> None:
         """Begin the episodes of `mask` (default: all) at these start states (of all).
@@ -244,16 +416,31 @@ class VectorStream:
         if mask is None or mask.all():
             self._begin()
         where = slice(None) if mask is None else np.flatnonzero(mask)
-        self._rows[where] = 0.0
-        for values in (self._zero, self._raw, self.scores, self.rets, self.given):
+        for values in (self._rows, self._raw, self.scores, self.rets, self.given):
             values[where] = 0.0
-        self.cells[where] = 0
-        self.events[where] = NO_EVENT
+        self.cells[where] = self.subgoals[where] = 0
         starts = np.full(self.n, NO_EVENT)
-        starts[where] = self._encoder.start_events(obs)[where]
+        starts[where] = self._tables.encoder.start_events(obs)[where]
         self._last[where] = starts[where]
-        self._scorer.advance(self._rows, starts, self._raw, self.cells)
+        columns = self.columns.copy()
+        self._follow(starts)
         self._zero[where] = self._raw[where]
+        self.columns = columns
+        self.events[where] = self.columns[where] = NO_EVENT
+
+    def _follow(self, events: np.ndarray) -> np.ndarray:
+        """Add an event to each episode; return the events as the model knows them."""
+        events = self._tables.scorer.known(events)
+        _follow_many(
+            self._rows,
+            events,
+            self._raw,
+            self.cells,
+            self.columns,
+            self.subgoals,
+            *self._arrays,
+        )
+        return events
 
     def step(
         self,
@@ -265,17 +452,17 @@ class VectorStream:
         mask: np.ndarray | None = None,
     ) -> np.ndarray:
         """Add a transition to each episode (of `mask`); return the redistributed rewards (n,)."""
-        events = self._encoder.transition_events(obs, actions, rewards, next_obs, infos)
+        encoder = self._tables.encoder
+        events = encoder.transition_events(obs, actions, rewards, next_obs, infos)
         if mask is not None:
             events = np.where(mask, events, NO_EVENT)
             rewards = np.where(mask, rewards, 0.0)
-        if self._encoder.collapse_runs:
+        if encoder.collapse_runs:
             events = np.where(events == self._last, NO_EVENT, events)
             self._last = np.where(events == NO_EVENT, self._last, events)
-        self.events = events
-        self._scorer.advance(self._rows, events, self._raw, self.cells)
+        self.events = self._follow(events)
         scores = self._raw - self._zero
-        share = (scores - self.scores) * self._scale
+        share = (scores - self.scores) * self._tables.scale
         self.scores = scores
         self.given += share
         self.rets += rewards

@@ -11,8 +11,7 @@ from workshop import GEM, TABLE, TREE, USE, Workshop, demonstrations, fitted  # 
 
 from align_rudder.hierarchy import evaluation  # noqa: E402
 from align_rudder.hierarchy.agents import new_agent  # noqa: E402
-from align_rudder.hierarchy.aligned import AlignedTask  # noqa: E402
-from align_rudder.hierarchy.alignment import tables_of  # noqa: E402
+from align_rudder.hierarchy.aligned import AlignedTask, tables_of  # noqa: E402
 
 
 class Clumsy(eqx.Module):

@@ -10,7 +10,7 @@ eqx = pytest.importorskip("equinox")
 import jax.numpy as jnp  # noqa: E402
 from corridor import LEFT, LENGTH, USE, Net, constant, fitted, followed, net  # noqa: E402
 
-from align_rudder.hierarchy.external import Followed, Players, Replays, play_out  # noqa: E402
+from align_rudder.hierarchy.external import Players, Replays, TrackedEnv, play_out  # noqa: E402
 from align_rudder.hierarchy.fine_tuning import (  # noqa: E402
     FineTuning,
     ManagerPractice,
@@ -91,8 +91,8 @@ def test_a_training_ends_when_it_is_good_enough_but_not_too_early(env, enough, l
 
 
 def test_a_sub_agent_is_paid_for_its_subgoal_and_not_for_what_else_it_gains(model, monkeypatch):
-    step = Followed.step
-    monkeypatch.setattr(Followed, "step", lambda self, do: step(self, do)._replace(reward=99.0))
+    step = TrackedEnv.step
+    monkeypatch.setattr(TrackedEnv, "step", lambda self, do: step(self, do)._replace(reward=99.0))
     env, paid = followed(model), []
     fetch = Net(jnp.zeros((LENGTH, 3)).at[1:, LEFT].set(20).at[0, USE].set(20), jnp.zeros(5), None)
     tuning = replace(TUNING, ppo=replace(TUNING.ppo, learning_rate=1e-9))

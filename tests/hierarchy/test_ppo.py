@@ -13,7 +13,6 @@ eqx = pytest.importorskip("equinox")
 import jax.numpy as jnp  # noqa: E402
 import workshop  # noqa: E402
 
-from align_rudder.hierarchy.alignment import goal_rewards  # noqa: E402
 from align_rudder.hierarchy.cloning import Examples  # noqa: E402
 from align_rudder.hierarchy.ppo import (  # noqa: E402
     PPO,
@@ -230,7 +229,7 @@ def test_an_agent_that_learns_its_own_subtask_alone_is_paid_for_its_subgoal_alon
     at_goals = reward > 0
     assert at_goals.sum() == metrics.reached.sum()
     np.testing.assert_array_equal(done, at_goals if own else at_goals & (subtask == K - 1))
-    worth = ppo.reward_scale * np.asarray(goal_rewards(task.tables))[subtask]
+    worth = ppo.reward_scale * np.asarray(task.tables.worth)[subtask]
     first = np.cumsum(at_goals, axis=0) * at_goals == 1
     extra = 0.0 if own else ppo.reward_scale * 5.0 * first
     np.testing.assert_allclose(reward, np.where(at_goals, worth + extra, 0.0), rtol=1e-5)
@@ -241,7 +240,7 @@ def test_an_agent_that_learns_its_own_subtask_alone_is_paid_for_its_subgoal_alon
 
 def test_what_subgoals_are_worth_is_their_share_of_the_demonstrations():
     """Here the demonstrations reach the sub-goals one after the other, and nothing else pays."""
-    worth = np.asarray(goal_rewards(workshop.known().tables))
+    worth = np.asarray(workshop.known().tables.worth)
     expected = [goal.reward for goal in workshop.known().model.subgoals_]
     np.testing.assert_allclose(worth, expected, rtol=1e-2)
 

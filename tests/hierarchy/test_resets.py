@@ -26,7 +26,8 @@ def numbered(numbers, subtask):
     blank = workshop.known().worlds._replace(state=jnp.zeros(64, jnp.int32))
     blank = jax.tree.map(lambda x: jnp.broadcast_to(x[:1], (n, *x.shape[1:])), blank)
     subtask = jnp.broadcast_to(jnp.asarray(subtask, jnp.int32), (n,))
-    return blank._replace(state=jnp.asarray(numbers), subtask=subtask, idle=jnp.full(n, 7))
+    position = blank.position._replace(subgoal=subtask)
+    return blank._replace(state=jnp.asarray(numbers), position=position, idle=jnp.full(n, 7))
 
 
 def shown_at(states, reached):

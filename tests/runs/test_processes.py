@@ -44,6 +44,7 @@ run_chains([[sys.argv[1:]]], jobs=1)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_commands_end_with_the_process_that_runs_them(tmp_path, number):
     command = [sys.executable, "-c", RUN, *LONG, str(tmp_path)]

@@ -21,20 +21,19 @@ def fail(x):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_every_job_is_done_once(jobs):
-    found = list(Workers(jobs).results(((square, (x,)) for x in range(20)), 20))
+    found = list(Workers(jobs).results((square, (x,)) for x in range(20)))
     assert sorted(found) == [x * x for x in range(20)]
-    assert list(Workers(jobs).results([], 0)) == []
+    assert list(Workers(jobs).results([])) == []
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_error_in_a_job_is_raised(jobs):
     with pytest.raises(ValueError, match="3 is not wanted"):
-        list(Workers(jobs).results([(fail, (3,))], 1))
+        list(Workers(jobs).results([(fail, (3,))]))
 
 
 def test_results_come_as_they_are_there():
-    jobs = [(time.sleep, (3,)), (square, (2,))]
-    results = Workers(2).results(jobs, 2)
+    results = Workers(2).results([(time.sleep, (3,)), (square, (2,))])
     began = time.monotonic()
     assert next(results) == 4
     assert time.monotonic() - began < 2.5
@@ -59,7 +58,7 @@ def job(x):
     time.sleep(600)
 
 if __name__ == "__main__":
-    list(Workers(int(sys.argv[1])).results([(job, (x,)) for x in range(int(sys.argv[2]))], 3))
+    list(Workers(int(sys.argv[1])).results((job, (x,)) for x in range(int(sys.argv[2]))))
 """
 
 
@@ -102,3 +101,20 @@ def test_workers_end_with_their_parent_busy_or_idle(tmp_path, number, jobs):
     while any(alive(pid) for pid in family) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert [pid for pid in family if alive(pid)] == []
+
+
+@pytest.mark.slow
+def test_ray_does_every_job_as_it_comes_and_raises_the_error_itself():
+    ray = pytest.importorskip("ray")
+    try:
+        workers = Workers(2, "ray")
+        assert sorted(workers.results((square, (x,)) for x in range(9))) == [
+            x * x for x in range(9)
+        ]
+        assert list(workers.results([])) == []
+        with pytest.raises(ValueError, match=r"^3 is not wanted$"):
+            list(workers.results([(square, (1,)), (fail, (3,))]))
+        results = workers.results([(time.sleep, (3,)), (square, (2,))])
+        assert [next(results), next(results)] == [4, None]
+    finally:
+        ray.shutdown()

@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from align_rudder.episodes import Episode, Tree
+from align_rudder.files import LARGEST
 
-__all__ = ["common_shapes", "flat", "leaf_names", "leaves", "numbers", "shapes_of"]
+__all__ = [
+    "check_width",
+    "common_shapes",
+    "flat",
+    "leaf_names",
+    "leaves",
+    "numbers",
+    "parts",
+    "shapes_of",
+]
 
 
-def leaves(tree: Tree, keys: Sequence[str] | None = None) -> list[np.ndarray]:
-    """Return the arrays of a tree in a fixed order; of a dict, those of `keys` where given."""
+def parts(tree: Any, keys: Sequence[str] | None = None) -> list[Any]:
+    """Return the parts of a tree in a fixed order; of a dict, those of `keys` where given."""
     if isinstance(tree, Mapping):
         if keys is not None and (missing := [k for k in keys if k not in tree]):
             raise ValueError(f"the observation has no {missing}; it has {sorted(tree)}")
         return [
-            leaf for k in (keys if keys is not None else sorted(tree)) for leaf in leaves(tree[k])
+            part for k in (keys if keys is not None else sorted(tree)) for part in parts(tree[k])
         ]
     if keys is not None:
         raise ValueError(
             f"keys={list(keys)} name entries of a dict, but the observation is no dict"
         )
     if isinstance(tree, tuple):
-        return [leaf for part in tree for leaf in leaves(part)]
-    return [np.asarray(tree)]
+        return [part for one in tree for part in parts(one)]
+    return [tree]
+
+
+def leaves(tree: Tree, keys: Sequence[str] | None = None) -> list[np.ndarray]:
+    """Return the arrays of a tree in a fixed order; of a dict, those of `keys` where given."""
+    return [np.asarray(part) for part in parts(tree, keys)]
 
 
 def shapes_of(episode: Episode, keys: Sequence[str] | None = None) -> dict[str, list[int]]:
@@ -66,11 +83,12 @@ def numbers(rows: np.ndarray, encoder: str) -> np.ndarray:
             "entries with keys=…"
         )
     rows = rows.astype(np.float64)
-    if not np.isfinite(rows).all():
-        bad = int(np.flatnonzero(~np.isfinite(rows.reshape(len(rows), -1)).all(axis=1))[0])
+    usable = np.abs(rows) <= LARGEST
+    if not usable.all():
+        bad = int(np.flatnonzero(~usable.reshape(len(rows), -1).all(axis=1))[0])
         raise ValueError(
-            f"the observations hold NaN or infinite values, at first in row {bad} (counted over "
-            "all episodes); clean them first"
+            f"the observations hold NaN or infinite values, or some beyond {LARGEST:g}, at first "
+            f"in row {bad} (counted over all episodes); clean them first"
         )
     return rows
 
@@ -78,3 +96,10 @@ def numbers(rows: np.ndarray, encoder: str) -> np.ndarray:
 def flat(tree: Tree, keys: Sequence[str] | None, n: int) -> np.ndarray:
     """Return a batch of n observations as rows of a matrix."""
     return np.hstack([leaf.reshape(n, -1) for leaf in leaves(tree, keys)])
+
+
+def check_width(shapes: Mapping[str, Sequence[int]], width: int) -> None:
+    """Raise a `ValueError` unless observations of these shapes make rows of that width."""
+    needed = sum(math.prod(shape) for shape in shapes.values())
+    if needed != width:
+        raise ValueError(f"observations of {dict(shapes)} have {needed} numbers, not {width}")

@@ -8,27 +8,17 @@ from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
-from align_rudder._warnings import warn
 from align_rudder.episodes import tree_index
-from align_rudder.gym.spaces import ProgressSpace
-from align_rudder.gym.wrapper import (
-    DENSE,
-    check_correction,
-    check_progress,
-    copied,
-    resolve_model,
-    warn_of_keys,
-)
+from align_rudder.gym.wrapper import Redistributing, copied
 from align_rudder.tracking import RewardModel
 
 __all__ = ["RedistributeReward"]
 
 
-class RedistributeReward(VectorWrapper, RecordConstructorArgs):
+class RedistributeReward(VectorWrapper, Redistributing):
     """Pays every step of every sub-environment its redistributed reward, online.
 
     As `align_rudder.RedistributeReward`, with arrays in `infos` as Gymnasium has them ("event" and
@@ -52,32 +42,17 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
         correction: Literal["last", "info"] = "last",
         observe_progress: bool = False,
     ) -> None:
-        if isinstance(model, os.PathLike):
-            model = os.fspath(model)
-        RecordConstructorArgs.__init__(
-            self,
-            model=model,
-            correction=correction,
-            observe_progress=observe_progress,
-            _disable_deepcopy=True,
-        )
         VectorWrapper.__init__(self, env)
-        check_correction(correction)
-        self.model = resolve_model(model)
+        self._set_up(model, correction, observe_progress)
         self._stream = self.model.vector_stream(env.num_envs)
-        self._stream.check_space(env.single_observation_space)
-        self.correction: Literal["last", "info"] = correction
         mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         self._mode = AutoresetMode(mode)
-        self._progress: ProgressSpace | None = None
-        if observe_progress:
-            check_progress(self._stream.n_cells)
-            self._progress = ProgressSpace(env.single_observation_space, self._stream.n_cells)
+        space = env.single_observation_space
+        self._progress = self._progress_of(self._stream, space, observe_progress)
+        if self._progress is not None:
             self.single_observation_space = self._progress.space
             self.observation_space = batch_space(self._progress.space, env.num_envs)
-        self._obs: Any = None
         self._ended = np.zeros(env.num_envs, bool)
-        self._warned = self._seen_info = False
 
     def _restart(self, obs: Any, mask: np.ndarray | None) -> None:
         if self._progress is not None and (mask is None or mask.all()):
@@ -101,7 +76,7 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
             self._ended[mask] = False
         self._restart(obs, mask)
         self._obs = copied(obs)
-        self._note(infos, "subgoal", self._stream.subgoal_of[self._stream.cells], mask)
+        self._note(infos, "subgoal", self._stream.subgoals.copy(), mask)
         return self._observed(obs), infos
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -114,11 +89,9 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
                 'is disabled; call reset(options={"reset_mask": …}) first'
             )
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
-        if not self._seen_info:
-            self._seen_info = True
-            warn_of_keys(infos)
         done = np.logical_or(terminated, truncated)
         rewards = np.asarray(rewards, np.float64)
+        self._look_at(infos, bool(((rewards != 0) & ~done).any()))
         same_step = self._mode == AutoresetMode.SAME_STEP
         fresh = self._ended if self._mode == AutoresetMode.NEXT_STEP else np.zeros_like(done)
         stepped = ~fresh if fresh.any() else None
@@ -132,8 +105,8 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
             ("redistributed", stream.given.copy()),
             ("event", stream.events.copy()),
             ("score", stream.scores.copy()),
-            ("subgoal", stream.subgoal_of[stream.cells]),
-            ("strategy", stream.strategy_of[stream.cells]),
+            ("subgoal", stream.subgoals.copy()),
+            ("strategy", stream.strategies),
         ):
             self._note(infos, key, values, stepped)
         if done.any():
@@ -141,9 +114,6 @@ class RedistributeReward(VectorWrapper, RecordConstructorArgs):
             self._note(infos, "correction", corrections, done)
             if self.correction == "last":
                 share = share + corrections
-        if not self._warned and (early := (rewards != 0) & ~done).any():
-            self._warned = bool(early.any())
-            warn(DENSE)
         restarted = done if same_step else fresh
         if restarted.any():
             if same_step and self._progress is not None:

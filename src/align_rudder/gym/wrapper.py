@@ -12,9 +12,17 @@ from gymnasium.utils import RecordConstructorArgs
 
 from align_rudder._warnings import warn
 from align_rudder.gym.spaces import ProgressSpace
-from align_rudder.tracking import RewardModel
+from align_rudder.tracking import AnyStream, AnyVectorStream, RewardModel
 
-__all__ = ["RedistributeReward", "check_correction", "check_progress", "copied", "resolve_model"]
+__all__ = [
+    "INFO_KEYS",
+    "RedistributeReward",
+    "Redistributing",
+    "check_correction",
+    "copied",
+    "resolve_model",
+    "warn_of_keys",
+]
 
 
 def resolve_model(model: RewardModel | str | os.PathLike[str]) -> RewardModel:
@@ -42,14 +50,6 @@ def check_correction(correction: str) -> None:
         )
 
 
-def check_progress(n_cells: int) -> None:
-    """Raise an error if a model has no positions that could be observed."""
-    if n_cells == 0:
-        raise ValueError(
-            "observe_progress=True needs a model with positions on a profile; an LSTM has none"
-        )
-
-
 def copied(tree: Any) -> Any:
     """Return a copy of an observation that an environment may overwrite."""
     if isinstance(tree, np.ndarray):
@@ -61,7 +61,7 @@ def copied(tree: Any) -> Any:
     return tree
 
 
-_KEYS = (
+INFO_KEYS = (
     "original_reward",
     "redistributed",
     "event",
@@ -74,18 +74,62 @@ _KEYS = (
 
 def warn_of_keys(info: Mapping[str, Any]) -> None:
     """Warn where the environment's own info has entries that the wrapper writes."""
-    if taken := [key for key in _KEYS if key in info]:
-        warn(f"the environment's info has {taken}, which this wrapper replaces", stacklevel=4)
+    if taken := [key for key in INFO_KEYS if key in info]:
+        warn(f"the environment's info has {taken}, which this wrapper replaces", stacklevel=5)
 
 
-DENSE = (
-    "the environment pays reward before the end of the episode; redistribution replaces the whole "
-    "reward, so this one is delayed into the correction at the end. Use it for rewards that come "
-    "at the end, or redistribute only that part"
-)
+class Redistributing(RecordConstructorArgs):
+    """What the wrapper of one environment and that of many share."""
+
+    def _set_up(
+        self,
+        model: RewardModel | str | os.PathLike[str],
+        correction: Literal["last", "info"],
+        observe_progress: bool,
+    ) -> None:
+        """Keep the arguments, from which `env.spec` makes the wrapper again."""
+        RecordConstructorArgs.__init__(
+            self,
+            model=os.fspath(model) if isinstance(model, os.PathLike) else model,
+            correction=correction,
+            observe_progress=observe_progress,
+            _disable_deepcopy=True,
+        )
+        check_correction(correction)
+        self.model = resolve_model(model)
+        self.correction: Literal["last", "info"] = correction
+        self._obs: Any = None
+        self._warned = self._seen_info = False
+
+    def _progress_of(
+        self, stream: AnyStream | AnyVectorStream, space: gym.Space[Any], observed: bool
+    ) -> ProgressSpace | None:
+        """Return how the position is appended to observations of that space, if it is."""
+        stream.check_space(space)
+        if not observed:
+            return None
+        if stream.n_cells == 0:
+            raise ValueError(
+                "observe_progress=True needs a model with positions on a profile; an LSTM has none"
+            )
+        return ProgressSpace(space, stream.n_cells)
+
+    def _look_at(self, info: Mapping[str, Any], paid_early: bool) -> None:
+        """Warn, once, of what the environment does that a user may not expect."""
+        if not self._seen_info:
+            self._seen_info = True
+            warn_of_keys(info)
+        if paid_early and not self._warned:
+            self._warned = True
+            warn(
+                "the environment pays reward before the end of the episode; redistribution "
+                "replaces the whole reward, so this one is delayed into the correction at the "
+                "end. Use it for rewards that come at the end, or redistribute only that part",
+                stacklevel=4,
+            )
 
 
-class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
+class RedistributeReward(gym.Wrapper, Redistributing):
     """Pays each step its redistributed reward, online.
 
     On the last step the correction is added, so that the rewards of an episode sum to the original
@@ -119,30 +163,14 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
         correction: Literal["last", "info"] = "last",
         observe_progress: bool = False,
     ) -> None:
-        if isinstance(model, os.PathLike):
-            model = os.fspath(model)
-        RecordConstructorArgs.__init__(
-            self,
-            model=model,
-            correction=correction,
-            observe_progress=observe_progress,
-            _disable_deepcopy=True,
-        )
         gym.Wrapper.__init__(self, env)
-        check_correction(correction)
-        self.model = resolve_model(model)
+        self._set_up(model, correction, observe_progress)
         self._stream = self.model.stream()
-        self._stream.check_space(env.observation_space)
-        self.correction: Literal["last", "info"] = correction
-        self.observe_progress = observe_progress
-        self._progress: ProgressSpace | None = None
-        if observe_progress:
-            check_progress(self._stream.n_cells)
-            self._progress = ProgressSpace(env.observation_space, self._stream.n_cells)
+        space = env.observation_space
+        self._progress = self._progress_of(self._stream, space, observe_progress)
+        if self._progress is not None:
             self.observation_space = self._progress.space
-        self._obs: Any = None
         self._running = False
-        self._warned = self._seen_info = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -153,7 +181,7 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
         if self._progress is not None:
             self._progress.check(self._stream.n_cells)
         self._obs, self._running = copied(obs), True
-        info = {**info, "subgoal": self._stream.subgoal_of[self._stream.cell]}
+        info = {**info, "subgoal": self._stream.subgoal}
         return self._observed(obs), info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -164,10 +192,8 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
             )
         obs, reward, terminated, truncated, info = self.env.step(action)
         reward = float(reward)
-        stream = self._stream
-        if not self._seen_info:
-            self._seen_info = True
-            warn_of_keys(info)
+        stream, ended = self._stream, terminated or truncated
+        self._look_at(info, reward != 0.0 and not ended)
         share = stream.step(self._obs, action, reward, obs, info)
         info = {
             **info,
@@ -175,17 +201,14 @@ class RedistributeReward(gym.Wrapper, RecordConstructorArgs):
             "redistributed": stream.given,
             "event": stream.event,
             "score": stream.score,
-            "subgoal": stream.subgoal_of[stream.cell],
-            "strategy": stream.strategy_of[stream.cell],
+            "subgoal": stream.subgoal,
+            "strategy": stream.strategy,
         }
-        if terminated or truncated:
+        if ended:
             info["correction"] = stream.correction
             if self.correction == "last":
                 share += stream.correction
             self._running = False
-        elif reward != 0.0 and not self._warned:
-            self._warned = True
-            warn(DENSE)
         self._obs = copied(obs)
         return self._observed(obs), share, terminated, truncated, info
 

@@ -138,7 +138,7 @@ def new_agent(
     """Return an untrained agent; see `Agent` for the arguments."""
     observation = jax.eval_shape(lambda k: task.task.observe(task.task.new_world(k)), key)
     width = jax.eval_shape(task.task.encode, observation).shape[0]
-    n_cells = task.tables.pssm.shape[1]
+    n_cells = task.tables.n_cells
     n_in = width + task.n_subtasks + 1 + n_cells
     one, two = jax.random.split(key)
     return Agent(

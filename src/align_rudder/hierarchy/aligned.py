@@ -1,26 +1,95 @@
-"""A task with the alignment inside: redistributed reward and sub-task come out of every step."""
+"""A task with the tracker inside: redistributed reward and sub-task come out of every step."""
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from align_rudder.hierarchy.alignment import (
-    AlignmentTables,
-    Position,
-    advance,
-    delta_event,
-    next_subtask,
-    start_position,
-)
+from align_rudder.events import DeltaEvents
+from align_rudder.events.encoders_jax import Deltas
 from align_rudder.hierarchy.task import Task
+from align_rudder.model import AlignRudder
+from align_rudder.runs.checkpoint import digest
+from align_rudder.tracking_jax import TrackerState, TrackerTables, advance, start
 
-__all__ = ["AlignedState", "AlignedTask", "Outcome", "PlainTask"]
+__all__ = [
+    "PAYS",
+    "AlignedState",
+    "AlignedTask",
+    "AlignmentTables",
+    "Outcome",
+    "PlainTask",
+    "tables_of",
+]
 
 PAYS = ("subgoal", "step", "goals", "task", "dense")
+
+
+class AlignmentTables(eqx.Module):
+    """What is needed of a fitted model.
+
+    Attributes:
+        events: Its events.
+        tracker: The tables of its tracker.
+        worth: Mean redistributed reward of each sub-goal over the demonstrations (K,).
+        digest: A short name of the alignment, the same as in version 0.1.
+    """
+
+    events: Deltas
+    tracker: TrackerTables
+    worth: jax.Array
+    digest: str = eqx.field(static=True)
+
+    @property
+    def n_subtasks(self) -> int:
+        """Number of sub-goals K."""
+        return self.worth.shape[0]
+
+    @property
+    def n_cells(self) -> int:
+        """Number of positions on the profile."""
+        return self.tracker.n_cells
+
+
+def tables_of(model: AlignRudder) -> AlignmentTables:
+    """Return the tables of a model fitted with `DeltaEvents` and one strategy."""
+    encoder, goals = model.events_, model.subgoals_
+    if not isinstance(encoder, DeltaEvents):
+        raise ValueError(f"sub-agents need a model with DeltaEvents, not {type(encoder).__name__}")
+    if len(model.strategies_) != 1:
+        raise ValueError(
+            f"the demonstrations follow {len(model.strategies_)} strategies; sub-tasks are those "
+            "of one: fit with strategies=1, or to the demonstrations of one strategy"
+        )
+    if not goals:
+        raise ValueError("the model has no sub-goals; lower its subgoal_threshold")
+    events = Deltas.of(encoder)
+    worth = jnp.array([goal.reward for goal in goals], jnp.float32)
+    return AlignmentTables(events, TrackerTables.of(model.tables_), worth, _digest(model, events))
+
+
+def _digest(model: AlignRudder, events: Deltas) -> str:
+    """Return the name of an alignment, made as version 0.1 did, whose agents are still loaded."""
+    wide, bounds, _ = model.scorer_.tables
+    goals = [goal.event for goal in model.subgoals_]
+    kind = namedtuple("kind", "projection exemplars labels pssm first scale goal_event goal_count")
+    return digest(
+        kind(
+            events.projection,
+            events.exemplars,
+            events.labels,
+            np.where(np.isfinite(wide), np.round(wide * 2**10) / 2**10, -1e6).astype(np.float32),
+            np.isin(np.arange(len(wide[0])), bounds[:-1]),
+            np.float32(model.scale_),
+            np.array(goals, np.int32),
+            np.array([goals[: k + 1].count(goal) for k, goal in enumerate(goals)], np.int32),
+        )
+    )
 
 
 class AlignedState(NamedTuple):
@@ -28,9 +97,8 @@ class AlignedState(NamedTuple):
 
     Attributes:
         state: The task's state.
-        position: Row, score and cell of the prefix alignment.
-        counts: How often each event has happened (n,).
-        subtask: The first sub-goal not yet reached.
+        position: Where the tracker sees the episode.
+        reached: Which sub-goals were reached (K,).
         pending: Redistributed reward since the last sub-goal, paid at the next.
         given: Redistributed reward so far.
         idle: Steps since the last sub-goal.
@@ -38,13 +106,17 @@ class AlignedState(NamedTuple):
     """
 
     state: Any
-    position: Position
-    counts: jax.Array
-    subtask: jax.Array
+    position: TrackerState
+    reached: jax.Array
     pending: jax.Array
     given: jax.Array
     idle: jax.Array
     begun: jax.Array
+
+    @property
+    def subtask(self) -> jax.Array:
+        """The next sub-goal, K if none is left."""
+        return self.position.subgoal
 
 
 class Outcome(NamedTuple):
@@ -53,8 +125,9 @@ class Outcome(NamedTuple):
     Attributes:
         reward: Reward of the learner.
         event: Event of the step, -1 for none.
+        goal: The sub-goal that the step reached, -1 for none.
         gain: Redistributed reward R_{t+1} of the step.
-        reached: Whether a sub-goal was reached.
+        reached: Whether it brought the episode past its sub-goal, by reaching it or a later one.
         over: Whether the episode ended for good.
         solved: Whether the step solved the task.
         cut: Whether the episode is cut off for having got nowhere.
@@ -62,6 +135,7 @@ class Outcome(NamedTuple):
 
     reward: jax.Array
     event: jax.Array
+    goal: jax.Array
     gain: jax.Array
     reached: jax.Array
     over: jax.Array
@@ -102,30 +176,33 @@ class AlignedTask(eqx.Module):
 
     def begin(self, key: jax.Array) -> AlignedState:
         """Return the start of a new world."""
+        return self.start(self.task.new_world(key))
+
+    def start(self, state: Any) -> AlignedState:
+        """Return the start of an episode in that state."""
         zero, none = jnp.float32(0), jnp.int32(0)
-        start = start_position(self.tables)
-        counts = jnp.zeros(self.tables.n_events, jnp.int32)
-        return AlignedState(self.task.new_world(key), start, counts, none, zero, zero, none, none)
+        reached = jnp.zeros(self.n_subtasks, bool)
+        return AlignedState(state, start(self.tables.tracker), reached, zero, zero, none, none)
 
     def follow(
         self, s: AlignedState, before: jax.Array, after: jax.Array
-    ) -> tuple[AlignedState, jax.Array, jax.Array, jax.Array]:
-        """Return where an episode stands after its features changed; event, gain, paid so far."""
-        event = delta_event(self.tables, before, after)
-        position, gain = advance(self.tables, s.position, event)
-        counts = s.counts + (jnp.arange(self.tables.n_events) == event)
-        subtask = next_subtask(self.tables, counts)
-        reached = subtask > s.subtask
-        pending = s.pending + gain
-        new = s._replace(
-            position=position,
-            counts=counts,
-            subtask=subtask,
-            pending=jnp.where(reached, 0.0, pending),
-            given=s.given + gain,
-            idle=jnp.where(reached, 0, s.idle + 1),
+    ) -> tuple[AlignedState, Outcome]:
+        """Return where an episode stands after its features changed, and what the tracker says."""
+        tables = self.tables.tracker
+        event = self.tables.events.change_event(before, after)
+        position, step = advance(tables, s.position, event)
+        is_goal = (step.column >= 0) & (tables.places[step.cell, 2] > 0)
+        goal = jnp.where(is_goal, tables.subgoal_of[step.cell] - 1, -1)
+        new = s._replace(position=position, given=s.given + step.reward)
+        passed, pending = new.subtask > s.subtask, s.pending + step.reward
+        new = new._replace(
+            reached=s.reached | (jnp.arange(self.n_subtasks) == goal),
+            pending=jnp.where(passed, 0.0, pending),
+            idle=jnp.where(passed, 0, s.idle + 1),
         )
-        return new, event, gain, jnp.where(reached, pending, 0.0)
+        no = jnp.array(False)
+        paid = jnp.where(passed, pending, 0.0)
+        return new, Outcome(paid, event, goal, step.reward, passed, no, no, no)
 
     def step(
         self, key: jax.Array, s: AlignedState, action: jax.Array
@@ -133,21 +210,20 @@ class AlignedTask(eqx.Module):
         """Return the next state and what the step gave."""
         task = self.task
         state = task.step(key, s.state, action)
-        new, event, gain, paid = self.follow(s, task.features(s.state), task.features(state))
-        reached = new.subtask > s.subtask
+        new, out = self.follow(s, task.features(s.state), task.features(state))
         solved, over = task.solved(state), task.over(state)
+        reward = out.reward
         if self.pay == "task":
             reward = solved.astype(jnp.float32)
         elif self.pay == "step":
-            reward = gain
+            reward = out.gain
         elif self.pay == "goals":
-            reward = (new.subtask - s.subtask) / self.n_subtasks
+            reward = (new.reached & ~s.reached).sum() / self.n_subtasks
         elif self.pay == "dense":
             reward = task.dense_reward(s.state, state)
-        else:
-            reward = paid
         cut = ~over & (new.idle >= self.patience)
-        return new._replace(state=state), Outcome(reward, event, gain, reached, over, solved, cut)
+        new = new._replace(state=state)
+        return new, out._replace(reward=reward, over=over, solved=solved, cut=cut)
 
 
 class PlainTask(AlignedTask):
@@ -155,6 +231,7 @@ class PlainTask(AlignedTask):
 
     def follow(
         self, s: AlignedState, before: jax.Array, after: jax.Array
-    ) -> tuple[AlignedState, jax.Array, jax.Array, jax.Array]:
+    ) -> tuple[AlignedState, Outcome]:
         """Return the episode where it stood: nothing is followed."""
-        return s, jnp.int32(-1), jnp.float32(0), jnp.float32(0)
+        zero, none, no = jnp.float32(0), jnp.int32(-1), jnp.array(False)
+        return s, Outcome(zero, none, none, zero, no, no, no, no)

@@ -14,7 +14,6 @@ import optax
 from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
-from align_rudder.hierarchy.alignment import start_position
 
 __all__ = ["Demonstrations", "Examples", "aligned_demonstrations", "clone_agent"]
 
@@ -77,9 +76,7 @@ def aligned_demonstrations(
 def _aligned_run(task: AlignedTask, states: Any) -> AlignedState:
     """Return the states of one demonstration (T + 1, …), aligned."""
     features = jax.vmap(task.task.features)(states)
-    zero, none = jnp.float32(0), jnp.int32(0)
-    counts = jnp.zeros(task.tables.n_events, jnp.int32)
-    first = AlignedState(None, start_position(task.tables), counts, none, zero, zero, none, none)
+    first = task.start(None)
 
     def follow(s: AlignedState, pair: tuple[jax.Array, jax.Array]) -> Any:
         new = task.follow(s, *pair)[0]

@@ -36,15 +36,15 @@ class Evaluation(NamedTuple):
     """Episodes from new worlds (N,).
 
     Attributes:
-        subtask: The first sub-goal that was not reached.
-        counts: How often each event happened (N, n).
+        subtask: The next sub-goal at the end.
+        reached: Which sub-goals were reached (N, K).
         solved: Whether the task was solved.
         steps: Steps taken.
         features: Features at the end (N, F).
     """
 
     subtask: jax.Array
-    counts: jax.Array
+    reached: jax.Array
     solved: jax.Array
     steps: jax.Array
     features: jax.Array
@@ -66,7 +66,7 @@ class _Play(NamedTuple):
         """Return what the episodes came to."""
         s = self.states
         features = jax.vmap(task.task.features)(s.state)
-        return Evaluation(s.subtask, s.counts, self.solved, self.steps, features)
+        return Evaluation(s.subtask, s.reached, self.solved, self.steps, features)
 
 
 def _start(worlds: AlignedState, key: jax.Array) -> _Play:

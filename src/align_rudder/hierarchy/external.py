@@ -22,10 +22,10 @@ from align_rudder.model import AlignRudder
 
 __all__ = [
     "Choices",
-    "Followed",
-    "Moved",
     "Players",
     "Replays",
+    "StepResult",
+    "TrackedEnv",
     "UnreachedError",
     "View",
     "act",
@@ -57,35 +57,36 @@ class View(Protocol):
         ...
 
 
-class Moved(NamedTuple):
+class StepResult(NamedTuple):
     """What a step gave.
 
     Attributes:
-        reward: Redistributed reward since the last sub-goal, if one was reached; else 0. All of a
-            demonstration's together are 1, whatever the environment pays for it.
-        reached: Whether a sub-goal was reached.
+        reward: Redistributed reward since the last sub-goal, if the episode came past its own; else
+            0. All of a demonstration's together are 1, whatever the environment pays for it.
+        goal: The sub-goal that the step reached, -1 for none.
+        reached: Whether it brought the episode past its sub-goal, by reaching it or a later one.
         ended: Whether the episode ended.
         solved: Whether the environment paid for it.
     """
 
     reward: float
+    goal: int
     reached: bool
     ended: bool
     solved: bool
 
 
-class Followed:
-    """An environment whose episode is followed along the alignment.
+class TrackedEnv:
+    """An environment whose episodes are tracked along the alignment.
 
     Args:
         env: The environment.
-        model: The fitted model.
+        model: A fitted model with one strategy.
         view: How networks see the environment.
 
     Attributes:
         seen: Observation for the network.
-        subtask: The first sub-goal not yet reached.
-        cell: Where on the profile the episode stands.
+        reached: Which sub-goals were reached (K,).
         idle: Steps since the last sub-goal.
         worth: Redistributed reward of each sub-goal (K,), the mean over the demonstrations.
         seed: Seed of the episode.
@@ -95,23 +96,35 @@ class Followed:
     def __init__(self, env: gym.Env[Any, Any], model: AlignRudder, view: View) -> None:
         self.env, self.view = env, view
         self.stream = model.stream()
-        self.goals = np.array([goal.event for goal in model.subgoals_])
-        if not len(self.goals):
+        if len(model.strategies_) > 1:
+            raise ValueError(
+                f"the demonstrations follow {len(model.strategies_)} strategies; sub-tasks are "
+                "those of one: fit with strategies=1, or to the demonstrations of one strategy"
+            )
+        self._goal_at = {goal.column: k for k, goal in enumerate(model.subgoals_)}
+        if not self._goal_at:
             raise ValueError(
                 "the model has no sub-goals; lower its subgoal_threshold or subgoal_conservation"
             )
         whole = float(np.mean(model.returns_)) - model.baseline
         self.scale = 1 / whole if whole > 0 else 1.0
         self.worth = self.scale * np.array([goal.reward for goal in model.subgoals_])
-        self.needed = np.array(
-            [(self.goals[: k + 1] == event).sum() for k, event in enumerate(self.goals)]
-        )
         self.ended = True
 
     @property
     def n_subtasks(self) -> int:
         """Number of sub-goals K."""
-        return len(self.goals)
+        return len(self.worth)
+
+    @property
+    def subtask(self) -> int:
+        """The next sub-goal, K if none is left."""
+        return self.stream.subgoal
+
+    @property
+    def cell(self) -> int:
+        """Where on the profile the episode stands."""
+        return self.stream.cell
 
     def begin(self, seed: int) -> None:
         """Begin an episode."""
@@ -120,20 +133,14 @@ class Followed:
         self.stream.reset(self.obs)
         self.view.begin()
         self.seen = self.view.see(self.obs)
-        self.counts = np.zeros(self.goals.max() + 1, int)
-        self.subtask = self.idle = 0
-        self.pending, self.ended = 0.0, False
+        self.reached = np.zeros(self.n_subtasks, bool)
+        self.idle, self.pending, self.ended = 0, 0.0, False
 
-    @property
-    def cell(self) -> int:
-        """Where on the profile the episode stands."""
-        return self.stream.cell
-
-    def step(self, choice: Any) -> Moved:
+    def step(self, choice: Any) -> StepResult:
         """Do what the network chose."""
         if self.ended:
             raise ValueError("the episode has ended; call begin()")
-        action = self.view.do(choice)
+        action, before = self.view.do(choice), self.subtask
         obs, reward, terminated, truncated, info = self.env.step(action)
         gain = self.stream.step(self.obs, action, float(reward), obs, info)
         self.pending += self.scale * gain
@@ -141,16 +148,14 @@ class Followed:
         self.done.append(choice)
         self.seen = self.view.see(obs)
         self.ended = terminated or truncated
-        if 0 <= self.stream.event < len(self.counts):
-            self.counts[self.stream.event] += 1
-        missing = np.flatnonzero(self.counts[self.goals] < self.needed)
-        subtask = int(missing[0]) if len(missing) else self.n_subtasks
-        reached = subtask > self.subtask
-        self.subtask = subtask
-        paid = self.pending if reached else 0.0
-        self.pending = 0.0 if reached else self.pending
-        self.idle = 0 if reached else self.idle + 1
-        return Moved(paid, reached, self.ended, float(reward) > 0)
+        goal = self._goal_at.get(self.stream.column, -1)
+        if goal >= 0:
+            self.reached[goal] = True
+        passed = self.subtask > before
+        paid = self.pending if passed else 0.0
+        self.pending = 0.0 if passed else self.pending
+        self.idle = 0 if passed else self.idle + 1
+        return StepResult(paid, goal, passed, self.ended, float(reward) > 0)
 
 
 class Replays:
@@ -168,7 +173,7 @@ class Replays:
         self.size = size
         self.kept: list[list[tuple[int, list[Any]]]] = [[] for _ in range(n_subtasks)]
 
-    def add(self, env: Followed) -> None:
+    def add(self, env: TrackedEnv) -> None:
         """Keep an episode that has just come to a sub-task."""
         if env.subtask < len(self.kept) and not env.ended:
             kept = self.kept[env.subtask]
@@ -208,7 +213,7 @@ class Replays:
                 at += length
         return replays
 
-    def begin(self, env: Followed, subtask: int, rng: np.random.Generator) -> bool:
+    def begin(self, env: TrackedEnv, subtask: int, rng: np.random.Generator) -> bool:
         """Begin at a sub-task by replaying; return whether that worked."""
         if subtask == 0:
             env.begin(int(rng.integers(2**31)))
@@ -253,7 +258,7 @@ def _act(agent: Any, seen: Any, subtask: jax.Array, cell: jax.Array, key: jax.Ar
     return actions.sample(key, logits), logits, value
 
 
-def act(agent: Any, envs: Sequence[Followed], key: jax.Array) -> Choices:
+def act(agent: Any, envs: Sequence[TrackedEnv], key: jax.Array) -> Choices:
     """Return the choices of one agent in several environments."""
     seen = jax.tree.map(lambda *x: np.stack(x), *[env.seen for env in envs])
     subtask, cell = (np.array([getattr(env, at) for env in envs]) for at in ("subtask", "cell"))
@@ -269,7 +274,7 @@ class Players(NamedTuple):
     agents: Sequence[Any]
     manager: Any = None
 
-    def choose(self, env: Followed, key: jax.Array) -> Any:
+    def choose(self, env: TrackedEnv, key: jax.Array) -> Any:
         """Return what to do."""
         if self.manager is None:
             turn = min(env.subtask, len(self.agents) - 1)
@@ -277,7 +282,7 @@ class Players(NamedTuple):
         k_who, k_act = jax.random.split(key)
         return self.carry_out(env, act(self.manager, [env], k_who).of(0), k_act)[0]
 
-    def carry_out(self, env: Followed, choice: Any, key: jax.Array) -> tuple[Any, Any]:
+    def carry_out(self, env: TrackedEnv, choice: Any, key: jax.Array) -> tuple[Any, Any]:
         """Return what to do for the choice of a sub-agent or manager, and what of it counted."""
         who = choice.get("who") if isinstance(choice, dict) else None
         if who is None:
@@ -289,7 +294,7 @@ class Players(NamedTuple):
 
 
 def play_on(
-    env: Followed,
+    env: TrackedEnv,
     players: Players,
     rng: np.random.Generator,
     go_on: Callable[[], bool],
@@ -314,7 +319,7 @@ def play_on(
 
 
 def begin_at(
-    env: Followed,
+    env: TrackedEnv,
     subtask: int,
     replays: Replays,
     players: Players,
@@ -356,7 +361,7 @@ def begin_at(
 
 
 def play_out(
-    env: Followed, players: Players, rng: np.random.Generator, max_steps: int
+    env: TrackedEnv, players: Players, rng: np.random.Generator, max_steps: int
 ) -> tuple[int, bool, int]:
     """Play an episode from a new start; return its last sub-task, whether solved, and its steps."""
     env.begin(int(rng.integers(2**31)))

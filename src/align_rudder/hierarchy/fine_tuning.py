@@ -14,10 +14,10 @@ import numpy as np
 
 from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.external import (
-    Followed,
-    Moved,
     Players,
     Replays,
+    StepResult,
+    TrackedEnv,
     act,
     begin_at,
     play_on,
@@ -89,7 +89,7 @@ class TunedAgent(NamedTuple):
 
 
 def success_rate(
-    env: Followed,
+    env: TrackedEnv,
     subtask: int,
     replays: Replays,
     players: Players,
@@ -124,12 +124,12 @@ class SubtaskPractice:
         """The sub-agent as it is before."""
         return self.agents[self.subtask]
 
-    def begin(self, env: Followed, rng: np.random.Generator, tuning: FineTuning) -> None:
+    def begin(self, env: TrackedEnv, rng: np.random.Generator, tuning: FineTuning) -> None:
         """Begin at the sub-task."""
         players = Players(self.agents)
         begin_at(env, self.subtask, self.replays, players, rng, tuning.patience, tuning.fresh)
 
-    def pay(self, env: Followed, moved: Moved) -> tuple[float, bool]:
+    def pay(self, env: TrackedEnv, moved: StepResult) -> tuple[float, bool]:
         """Return the worth of the sub-goal once it is reached.
 
         Paid for its sub-goal alone, not for all on the way, it leaves to others their work.
@@ -137,10 +137,11 @@ class SubtaskPractice:
         if not moved.reached:
             return 0.0, moved.ended
         self.replays.add(env)
-        return float(env.worth[self.subtask]), True
+        own = moved.goal == self.subtask  # not passed by with a later one
+        return float(env.worth[self.subtask]) if own else 0.0, True
 
     def rate(
-        self, agent: Any, env: Followed, rng: np.random.Generator, tuning: FineTuning
+        self, agent: Any, env: TrackedEnv, rng: np.random.Generator, tuning: FineTuning
     ) -> float:
         """Return the success rate of the sub-task."""
         agents = [agent if k == self.subtask else other for k, other in enumerate(self.agents)]
@@ -159,16 +160,16 @@ class ManagerPractice:
     agent: Any
     agents: Sequence[Any]
 
-    def begin(self, env: Followed, rng: np.random.Generator, tuning: FineTuning) -> None:
+    def begin(self, env: TrackedEnv, rng: np.random.Generator, tuning: FineTuning) -> None:
         """Begin in a new world."""
         env.begin(int(rng.integers(2**31)))
 
-    def pay(self, env: Followed, moved: Moved) -> tuple[float, bool]:
+    def pay(self, env: TrackedEnv, moved: StepResult) -> tuple[float, bool]:
         """Return the redistributed reward."""
         return moved.reward, moved.ended
 
     def rate(
-        self, agent: Any, env: Followed, rng: np.random.Generator, tuning: FineTuning
+        self, agent: Any, env: TrackedEnv, rng: np.random.Generator, tuning: FineTuning
     ) -> float:
         """Return the mean share of the sub-goals that whole episodes reach."""
         shares = []
@@ -182,7 +183,7 @@ class ManagerPractice:
 
 def fine_tune(
     practice: SubtaskPractice | ManagerPractice,
-    envs: Sequence[Followed],
+    envs: Sequence[TrackedEnv],
     tuning: FineTuning,
     seed: int = 0,
     log: Callable[[int, Losses, float], None] | None = None,

@@ -11,8 +11,7 @@ import equinox as eqx
 import jax
 
 from align_rudder.hierarchy.agents import Policy
-from align_rudder.hierarchy.aligned import AlignedTask
-from align_rudder.hierarchy.alignment import AlignmentTables
+from align_rudder.hierarchy.aligned import AlignedTask, AlignmentTables
 from align_rudder.hierarchy.devices import Devices
 from align_rudder.hierarchy.manager import ManagedTask, managed, new_manager
 from align_rudder.hierarchy.ppo import current_names

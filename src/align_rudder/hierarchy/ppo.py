@@ -18,7 +18,6 @@ import optax
 from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
-from align_rudder.hierarchy.alignment import goal_rewards
 from align_rudder.hierarchy.cloning import Examples
 from align_rudder.hierarchy.resets import Starts, begin_again, remember, update_failure_rates
 
@@ -381,7 +380,7 @@ def collect_rollout(
     task: AlignedTask, ppo: PPO, runner: RunnerState
 ) -> tuple[RunnerState, Transition, jax.Array, Metrics]:
     """Play a rollout; return its transitions, the values after it, and what it showed."""
-    k, worth = task.n_subtasks, goal_rewards(task.tables)
+    k, worth = task.n_subtasks, task.tables.worth
     apply = jax.vmap(runner.train_state.agent, (None, 0, 0, 0))
 
     def step(
@@ -399,7 +398,8 @@ def collect_rollout(
         done, paid = ended, out.reward
         if ppo.own_subtask:
             # Not all that was gained on the way: it would learn to do the work of others first.
-            done, paid = ended | out.reached, jnp.where(out.reached, worth[subtask], 0.0)
+            own = out.goal == subtask
+            done, paid = ended | out.reached, jnp.where(own, worth[subtask], 0.0)
         reward = paid * ppo.reward_scale
         # A cut-off episode would have gone on: the value before stands for what would have come.
         reward = reward + jnp.where(out.cut, ppo.gamma * value, 0.0)

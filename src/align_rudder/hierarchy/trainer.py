@@ -16,7 +16,6 @@ from tqdm import tqdm
 from align_rudder.hierarchy import ppo
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedTask
-from align_rudder.hierarchy.alignment import reached_goals
 from align_rudder.hierarchy.cloning import Examples, aligned_demonstrations, clone_agent
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds
 from align_rudder.hierarchy.folder import TrainingFolder, load_agent, load_manager
@@ -235,7 +234,7 @@ class Trainer:
             at.reserve = steps * 5 // 4
             self._count(steps)
             if devices.first:
-                reached = np.asarray(reached_goals(task.tables, found.counts)).sum(axis=0)
+                reached = np.sum(found.reached, axis=0)
                 head = [at.phase, at.updates, at.steps, training.worlds]
                 self.folder.evaluations.append([*head, solved, steps, *reached.tolist()])
                 done = f"{at.steps:,} of {training.steps:,} steps ({at.phase})"

@@ -14,14 +14,12 @@ import numpy as np
 from tqdm import tqdm
 
 from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
-from align_rudder.hierarchy.aligned import PAYS, AlignedTask, PlainTask
-from align_rudder.hierarchy.alignment import AlignmentTables
+from align_rudder.hierarchy.aligned import PAYS, AlignedTask, AlignmentTables, PlainTask
 from align_rudder.hierarchy.devices import Devices
 from align_rudder.hierarchy.folder import TrainingFolder
 from align_rudder.hierarchy.ppo import PPO, current_names
 from align_rudder.hierarchy.task import Task
 from align_rudder.hierarchy.trainer import Trainer
-from align_rudder.runs.checkpoint import digest
 from align_rudder.runs.interrupt import stop_on_signal
 from align_rudder.runs.lock import only_here
 
@@ -108,7 +106,7 @@ class Training:
 
     def configuration(self, tables: AlignmentTables) -> dict[str, Any]:
         """Return what checkpoints must agree on."""
-        return json.loads(json.dumps({**asdict(self), "alignment": digest(tables)}))
+        return json.loads(json.dumps({**asdict(self), "alignment": tables.digest}))
 
     @classmethod
     def from_configuration(cls, configuration: Mapping[str, Any]) -> Training:

@@ -18,7 +18,15 @@ from align_rudder.files import load_npz, save_npz
 from align_rudder.runs.claim import OtherConfigurationError, differences
 from align_rudder.runs.interrupt import Stop
 
-__all__ = ["Checkpoint", "advised", "digest", "load_tree", "save_tree"]
+__all__ = [
+    "Checkpoint",
+    "advised",
+    "arrays_of",
+    "digest",
+    "load_tree",
+    "save_tree",
+    "tree_of",
+]
 
 _FORMAT, _VERSION = "align-rudder-checkpoint", 1
 
@@ -61,6 +69,12 @@ def save_tree(
         configuration: What it belongs to; it is loaded only for the same one.
         notes: What else should be known, as JSON.
     """
+    header = {"configuration": dict(configuration), "notes": dict(notes or {})}
+    save_npz(path, _FORMAT, _VERSION, header, arrays_of(tree), level=1)
+
+
+def arrays_of(tree: Any) -> dict[str, np.ndarray]:
+    """Return the leaves of a tree by their place in it, as files can hold them."""
     arrays = {}
     for name, leaf in _named(tree):
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
@@ -68,8 +82,7 @@ def save_tree(
         array = np.asarray(leaf)
         # NumPy's files know no bfloat16; as floats its numbers are the same.
         arrays[name] = array.astype(np.float32) if leaf.dtype == jnp.bfloat16 else _narrow(array)
-    header = {"configuration": dict(configuration), "notes": dict(notes or {})}
-    save_npz(path, _FORMAT, _VERSION, header, arrays, level=1)
+    return arrays
 
 
 def load_tree(
@@ -89,6 +102,17 @@ def load_tree(
     header, arrays = load_npz(path, _FORMAT, _VERSION)
     if other := differences(upgrade(header["configuration"]), configuration):
         raise OtherConfigurationError(path, other)
+    return tree_of(arrays, like, path), header["notes"]
+
+
+def tree_of(arrays: Mapping[str, np.ndarray], like: Any, path: str | os.PathLike[str]) -> Any:
+    """Return the tree whose leaves `arrays_of` gave.
+
+    Args:
+        arrays: The arrays.
+        like: A tree of the same structure; its leaves need only shape and dtype.
+        path: The file that they come from, named where something does not fit.
+    """
     leaves = []
     for name, leaf in _named(like):
         if name not in arrays:
@@ -104,7 +128,7 @@ def load_tree(
             leaves.append(jax.random.wrap_key_data(jnp.asarray(array, jnp.uint32)))
         else:
             leaves.append(jnp.asarray(array.astype(leaf.dtype)))
-    return jax.tree.unflatten(jax.tree.structure(like), leaves), header["notes"]
+    return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
 _MADE_AGAIN = "Delete that file: the same command makes it again and keeps all others"

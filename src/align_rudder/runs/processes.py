@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from align_rudder.runs.interrupt import interrupt_on_signal
 
-__all__ = ["run_chains"]
+__all__ = ["Chain", "run_chains", "run_or_exit"]
 
 Chain = Sequence[Sequence[str]]
 """Arguments of `align-rudder`, one command after the other; a failed one ends the chain."""
@@ -59,6 +59,17 @@ def run_chains(chains: Sequence[Chain], jobs: int, seconds: float = float("inf")
             for process in running:
                 process.wait()
     return failed
+
+
+def run_or_exit(chains: Sequence[Chain], jobs: int, seconds: float = float("inf")) -> None:
+    """Run chains of commands as a script does: end it when some failed or all were stopped."""
+    try:
+        if failed := run_chains(chains, jobs, seconds):
+            sys.exit(f"{failed} commands failed")
+    except KeyboardInterrupt:
+        sys.exit("stopped; run it again to go on")
+    except ValueError as error:
+        sys.exit(str(error))
 
 
 def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:

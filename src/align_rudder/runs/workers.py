@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import queue as queues
 import socket
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed
 
 from align_rudder.runs.parent import end_with
 
@@ -41,40 +40,32 @@ class Workers:
             raise ValueError(f"address={self.address!r} is that of a Ray cluster; add backend ray")
         _check_address(self.address)
 
-    def results(self, jobs: Iterable[Job], total: int) -> Iterator[Any]:
+    def results(self, jobs: Iterable[Job]) -> Iterator[Any]:
         """Yield what the jobs return, in the order in which they finish."""
         if self.backend == "ray":
-            yield from _ray_results(jobs, total, self.jobs, self.address)
-        else:
-            parallel = Parallel(
-                self.jobs,
-                backend="loky",
-                return_as="generator_unordered",
-                initializer=end_with,
-                initargs=(os.getpid(),),
-            )
-            with warnings.catch_warnings():
-                # Loky replaces a worker that has grown; nothing is lost by it.
-                warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
-                yield from parallel(delayed(call)(*arguments) for call, arguments in jobs)
+            yield from _ray_results(jobs, self.jobs, self.address)
+            return
+        parallel = Parallel(
+            self.jobs,
+            backend="loky",
+            return_as="generator_unordered",
+            initializer=end_with,
+            initargs=(os.getpid(),),
+        )
+        with warnings.catch_warnings():
+            # Loky replaces a worker that has grown; nothing is lost by it.
+            warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
+            yield from parallel(delayed(call)(*arguments) for call, arguments in jobs)
 
 
-def _ray_results(
-    jobs: Iterable[Job], total: int, n_jobs: int, address: str | None
-) -> Iterator[Any]:
-    """Yield results from a Ray cluster; each worker puts its own into a queue at once.
-
-    Joblib's Ray backend returns only when all is done.
-    """
+def _ray_results(jobs: Iterable[Job], n_jobs: int, address: str | None) -> Iterator[Any]:
     try:
         import ray
-        from ray.util.joblib import register_ray
-        from ray.util.queue import Queue
+        from ray.exceptions import RayTaskError
     except ImportError as error:
         raise ImportError(
             "the backend ray needs Ray; pip install 'align-rudder[ray]', or use --backend loky"
         ) from error
-    register_ray()
     if not ray.is_initialized():
         try:
             ray.init(address=address, include_dashboard=False, log_to_driver=False)
@@ -82,31 +73,23 @@ def _ray_results(
             raise ValueError(
                 f"no Ray cluster answers at {address!r}; start one with `ray start --head`"
             ) from error
-    results = Queue()
-    failure: list[BaseException] = []
-
-    def work() -> None:
+    run = ray.remote(_run)
+    most = n_jobs if n_jobs > 0 else int(ray.cluster_resources()["CPU"])
+    running: list[Any] = []
+    waiting = iter(jobs)
+    while True:
+        running += [run.remote(*job) for job in islice(waiting, most - len(running))]
+        if not running:
+            return
+        done, running = ray.wait(running)
         try:
-            with parallel_config(backend="ray"):
-                Parallel(n_jobs, batch_size=1)(  # pyright: ignore[reportArgumentType]
-                    delayed(_put)(results, *job) for job in jobs
-                )
-        except BaseException as error:
-            failure.append(error)
+            yield ray.get(done[0])
+        except RayTaskError as error:
+            raise error.cause from None
 
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    received = 0
-    while received < total:
-        try:
-            value = results.get(timeout=1.0)
-        except queues.Empty:
-            if failure:
-                raise failure[0] from None
-            continue
-        received += 1
-        yield value
-    thread.join()
+
+def _run(call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    return call(*arguments)
 
 
 def _check_address(address: str | None) -> None:
@@ -119,7 +102,3 @@ def _check_address(address: str | None) -> None:
             raise ValueError(
                 f"no Ray cluster answers at {address!r} ({error}); start one: `ray start --head`"
             ) from error
-
-
-def _put(results: Any, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    results.put(call(*arguments))

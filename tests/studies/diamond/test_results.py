@@ -7,6 +7,8 @@ import pytest
 pytest.importorskip("jax")
 pytest.importorskip("craftax")
 
+from diamond_training import setup
+
 from align_rudder.runs.checkpoint import save_tree
 from align_rudder.studies.diamond import results
 from align_rudder.studies.diamond.methods import training_of
@@ -18,7 +20,7 @@ TRAINING = training_of("align-rudder")
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A training whose agents "find" as many diamonds as their files have bytes."""
-    configuration = {**TRAINING.configuration({}), "alignment": "none"}
+    configuration = TRAINING.configuration(results.aligned_task(setup()).tables)
     (tmp_path / "training.json").write_text(json.dumps(configuration))
     played = []
 
@@ -28,20 +30,14 @@ def folder(tmp_path, monkeypatch):
         nothing = {"nothing": worlds - solved, "diamond": solved}
         return {"worlds": worlds, "solved": solved, "reached": [solved], "deepest": nothing}
 
-    monkeypatch.setattr(results, "AlignedTask", lambda *args: None)
-    monkeypatch.setattr(results, "count_demonstrations", lambda *args: {})
-    monkeypatch.setattr(results, "load_stage", lambda folder, task, tables, stage: (None, stage))
+    monkeypatch.setattr(results, "count_demonstrations", lambda setup: {})
+    monkeypatch.setattr(results, "load_stage", lambda folder, setup, stage: (None, stage))
     monkeypatch.setattr(results, "count_worlds", count)
-    monkeypatch.setattr(type(TRAINING), "configuration", lambda self, tables: configuration)
     return tmp_path, played
 
 
-class Task:
-    max_steps = 100
-
-
 def evaluated(folder, worlds=50, last=False):
-    found = results.evaluate_folder(folder, Task(), {}, ["a"], [], worlds, last=last)  # pyright: ignore
+    found = results.evaluate_folder(folder, setup(), worlds, last=last, progress=False)
     return {name: stage["solved"] for name, stage in found["stages"].items()}
 
 
@@ -54,7 +50,7 @@ def test_other_agents_are_counted_anew_and_the_same_are_not(folder):
     assert played == ["manager", "cloned", "agent"]
     (path / "manager.npz").write_text("yyyy")
     assert evaluated(path) == {"cloned": 1, "agent": 2, "manager": 4}
-    (path / "agent.npz").write_text("yyyyy")  # the main agent runs it: both are others now
+    (path / "agent.npz").write_text("yyyyy")  # the manager runs it: both are others now
     assert evaluated(path) == {"cloned": 1, "agent": 5, "manager": 4}
     assert played[3:] == ["manager", "agent", "manager"]
     (path / "manager.npz").unlink()  # trained again, and not so far yet
@@ -86,7 +82,7 @@ def test_a_training_that_goes_on_is_said_to(folder, caplog):
         assert len(caplog.messages) == told
         assert all("after 1,234 of 8,000,000 steps" in message for message in caplog.messages)
         found = json.loads((path / "evaluation.json").read_text())
-        row = results_rows([{**found, "max_steps": 100}])[0]
+        row = results_rows([found])[0]
         assert row["steps"] == (1234 if told else 8_000_000)
 
 
@@ -107,6 +103,12 @@ def test_damaged_counts_are_named(folder, text):
     (path / "evaluation.json").write_text(text)
     with pytest.raises(ValueError, match=r"evaluation\.json is damaged; delete it"):
         evaluated(path)
+
+
+def test_a_training_is_read_as_it_was_configured(folder):
+    training, alignment = results.read_training(folder[0])
+    assert training == TRAINING
+    assert training.configuration(results.aligned_task(setup()).tables)["alignment"] == alignment
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"ppo": 1}', "{"])

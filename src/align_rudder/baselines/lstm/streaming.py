@@ -39,7 +39,7 @@ class LstmStream:
     Attributes:
         event: Always -1: an LSTM has no events.
         score: The prediction less that before the first step.
-        cell: Always 0, and `subgoal_of` is 0 there: an LSTM has no profile and no sub-goals.
+        cell, subgoal, strategy: Always 0: an LSTM has no profile and no sub-goals.
         n_cells: 0: there are no positions to observe.
         ret: The environment's return so far.
         given: The redistributed reward so far.
@@ -49,9 +49,8 @@ class LstmStream:
 
     def __init__(self, model: LstmRudder) -> None:
         self.model = model
-        self.event, self.cell = NO_EVENT, 0
-        self.subgoal_of: Sequence[int] = [0]
-        self.strategy_of: Sequence[int] = [0]
+        self.event = NO_EVENT
+        self.cell = self.subgoal = self.strategy = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -97,7 +96,7 @@ class LstmVectorStream:
     Attributes:
         events: Always -1: an LSTM has no events.
         scores: The predictions less those before the first step.
-        cells: Always 0, and `subgoal_of` is 0 there: an LSTM has no profile and no sub-goals.
+        cells, subgoals, strategies: Always 0: an LSTM has no profile and no sub-goals.
         n_cells: 0: there are no positions to observe.
         rets: The environments' returns so far.
         given: The redistributed rewards so far.
@@ -107,8 +106,8 @@ class LstmVectorStream:
 
     def __init__(self, model: LstmRudder, n: int) -> None:
         self.model, self.n = model, n
-        self.events, self.cells = np.full(n, NO_EVENT), np.zeros(n, np.int64)
-        self.subgoal_of = self.strategy_of = np.zeros(1, np.int64)
+        self.events = np.full(n, NO_EVENT)
+        self.cells = self.subgoals = self.strategies = np.zeros(n, np.int64)
         self._begin()
 
     def _begin(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from align_rudder.episodes import Episode
 from align_rudder.events import Encoded
-from align_rudder.redistribution import Redistribution, match_columns
+from align_rudder.redistribution import Redistribution
 from align_rudder.sequences import NO_EVENT
 from align_rudder.show.figures.maps import Grid
 from align_rudder.show.report.numbers import differences, rounded
@@ -83,10 +83,7 @@ def _shown(
 
 def _goals(model: AlignRudder, encoded: Encoded, k: int) -> list[list[int]]:
     """Return [sub-goal, step] of the sub-goals that the best alignment with a profile matches."""
-    strategy = model.strategies_[k]
-    steps = np.flatnonzero(encoded.events != NO_EVENT)
-    sequence = np.concatenate([[encoded.start], encoded.events[steps]])
-    matched = match_columns(strategy.profile.pssm, model.scorer_.known(sequence), model.gap)[1:]
-    step_at = {int(c): int(t) + 1 for c, t in zip(matched, steps, strict=True) if c >= 0}
-    goals = enumerate(strategy.subgoals)
+    matched = model.matched_columns(encoded, k)
+    step_at = {int(matched[t]): int(t) + 1 for t in np.flatnonzero(matched >= 0)}
+    goals = enumerate(model.strategies_[k].subgoals)
     return [[i, step_at[goal.column]] for i, goal in goals if goal.column in step_at]

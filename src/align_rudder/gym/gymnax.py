@@ -1,0 +1,166 @@
+"""The wrapper for environments in JAX, as gymnax has them: redistribution inside a jitted step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from align_rudder.events.encoders_jax import EventFunction
+from align_rudder.gym.wrapper import INFO_KEYS, check_correction, warn_of_keys
+from align_rudder.tracking import TrackedModel
+from align_rudder.tracking_jax import Stream, StreamState
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError as error:
+    raise ImportError('this needs JAX; install it with pip install "align-rudder[jax]"') from error
+
+__all__ = ["RedistributeReward", "TrackedState"]
+
+
+class TrackedState(NamedTuple):
+    """A state of the environment, and where its episode stands.
+
+    Attributes:
+        env_state: The environment's state.
+        stream: The episode so far, as the tracker knows it.
+        obs: The last observation, as the environment gave it.
+    """
+
+    env_state: Any
+    stream: StreamState
+    obs: Any
+
+
+class RedistributeReward:
+    """Pays each step its redistributed reward, in an environment as gymnax has them.
+
+    `reset(key, params) -> (obs, state)` and `step(key, state, action, params)` are pure functions
+    of one environment, for `jit`, `vmap` and `scan`, with the same worlds and random numbers as
+    without the wrapper. `step` returns what the environment's own does: (obs, state, reward, done,
+    info) or, from gymnax 1.0 on, (obs, state, reward, terminated, truncated, info). When an
+    episode ends the next one begins, as gymnax does it; the last transition is scored with the
+    true last observation.
+
+    `info` holds what that of `align_rudder.RedistributeReward` holds: "original_reward",
+    "redistributed" (the redistributed reward of the episode so far, without the correction),
+    "event" (-1: none), "score" S(τ_t), "subgoal" (index of the next sub-goal), "strategy" and
+    "correction", which is 0 before the last step, as all steps have the same entries in JAX.
+
+    Args:
+        env: The environment, with `reset_env` and `step_env`, which do not begin the next episode.
+            Wrap it before others do: `LogWrapper(RedistributeReward(env, model))`.
+        model: A fitted `AlignRudder`. If it is aligned again, make a new wrapper.
+        correction: "last" adds the correction to the last reward, so that the return is unchanged;
+            "info" leaves it out.
+        observe_progress: Whether to append the position on the profile to the observation: a
+            one-hot to a vector; a number becomes number × positions + position; a dict gets an
+            entry "progress"; all else becomes a dict of "observation" and "progress".
+        function: The event function in JAX, where the model's events come from a function or are
+            symbols; see `align_rudder.tracking_jax.Stream`.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        model: TrackedModel,
+        correction: Literal["last", "info"] = "last",
+        observe_progress: bool = False,
+        function: EventFunction | None = None,
+    ) -> None:
+        # Wrappers pass on what they do not have: only the class tells what is an environment's own.
+        if not (hasattr(type(env), "step_env") and hasattr(type(env), "reset_env")):
+            raise ValueError(
+                f"{type(env).__name__} has no step_env and reset_env of its own, which the last "
+                "transition of an episode is scored with; wrap the environment itself, and put "
+                "other wrappers around this one"
+            )
+        if not hasattr(model, "tables_"):
+            raise ValueError(f"model is a {type(model).__name__}; give a fitted AlignRudder")
+        check_correction(correction)
+        self.env = env
+        self.correction = correction
+        self.observe_progress = observe_progress
+        self.stream = Stream(model, function)
+        self._ends_in_two_ways = hasattr(type(env), "is_truncated")  # from gymnax 1.0 on
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "env":  # not set yet
+            raise AttributeError(name)
+        return getattr(self.env, name)
+
+    def observation_space(self, params: Any) -> Any:
+        """Return the space of the observations, position included if it is observed."""
+        space = self.env.observation_space(params)
+        if not self.observe_progress:
+            return space
+        n = self.stream.tables.n_cells
+        if hasattr(space, "n"):
+            return type(space)(space.n * n)
+        if len(getattr(space, "shape", ())) != 1:
+            raise ValueError(f"the space of {space} with its progress is a dict; gymnax has none")
+        low, high = (jnp.broadcast_to(x, space.shape) for x in (space.low, space.high))
+        low, high = jnp.append(low, jnp.zeros(n)), jnp.append(high, jnp.ones(n))
+        return type(space)(low, high, low.shape, space.dtype)
+
+    def reset(self, key: jax.Array, params: Any = None) -> tuple[Any, TrackedState]:
+        """Return observation and state at the beginning of an episode."""
+        return self.reset_env(key, self.env.default_params if params is None else params)
+
+    def step(self, key: jax.Array, state: TrackedState, action: Any, params: Any = None) -> Any:
+        """Step the environment; the reward is the redistributed one."""
+        params = self.env.default_params if params is None else params
+        key_step, key_reset = jax.random.split(key)
+        last, after, reward, *ends, info = self._step(key_step, state, action, params)
+        done = ends[0] | ends[-1]
+        first, fresh = self.reset_env(key_reset, params)
+        obs, state = jax.tree.map(
+            lambda new, old: jnp.where(done, new, old), (first, fresh), (last, after)
+        )
+        if self._ends_in_two_ways:
+            info |= {"terminated": ends[0], "truncated": ends[1], "final_observation": last}
+        return obs, state, reward, *ends, info
+
+    def reset_env(self, key: jax.Array, params: Any) -> tuple[Any, TrackedState]:
+        """Return observation and state at the beginning of an episode."""
+        obs, env_state = self.env.reset_env(key, params)
+        state = TrackedState(env_state, self.stream.reset(obs), obs)
+        return self._observed(state), state
+
+    def step_env(
+        self, key: jax.Array, state: TrackedState, action: Any, params: Any
+    ) -> tuple[Any, TrackedState, jax.Array, jax.Array, dict[str, Any]]:
+        """Step the environment without beginning the next episode at the end of one."""
+        obs, after, reward, ended, *_, info = self._step(key, state, action, params)
+        return obs, after, reward, ended, info
+
+    def _step(self, key: jax.Array, state: TrackedState, action: Any, params: Any) -> Any:
+        found = self.env.step_env(key, state.env_state, action, params)
+        obs, env_state, reward, ended, info = found
+        ends = [jnp.asarray(ended)]
+        if self._ends_in_two_ways:
+            ends.append(jnp.asarray(self.env.is_truncated(env_state, params)))
+        stream, step = self.stream.step(state.stream, state.obs, action, reward, obs, info)
+        correction = jnp.where(ends[0] | ends[-1], stream.correction, 0.0)
+        strategy = self.stream.tables.strategy_of[step.cell]
+        warn_of_keys(info)  # when it is compiled
+        own = (reward, stream.given, step.event, step.score, step.subgoal, strategy, correction)
+        info = {**info, **dict(zip(INFO_KEYS, own, strict=True))}
+        paid = step.reward + (correction if self.correction == "last" else 0.0)
+        after = TrackedState(env_state, stream, obs)
+        return self._observed(after), after, paid, *ends, info
+
+    def _observed(self, state: TrackedState) -> Any:
+        obs, cell = state.obs, state.stream.tracker.cell
+        if not self.observe_progress:
+            return obs
+        n = self.stream.tables.n_cells
+        one_hot = jax.nn.one_hot(cell, n)
+        if isinstance(obs, Mapping):
+            return {**obs, "progress": one_hot}
+        if isinstance(obs, jax.Array) and obs.ndim == 1:
+            return jnp.append(obs, one_hot.astype(obs.dtype))
+        if isinstance(obs, jax.Array) and obs.ndim == 0 and obs.dtype.kind in "iu":
+            return obs * n + cell
+        return {"observation": obs, "progress": one_hot}

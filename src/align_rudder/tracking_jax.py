@@ -1,0 +1,258 @@
+"""The tracker in JAX: what `tracking` says of a running episode, inside a jitted step.
+
+Pure functions of one episode, to be vmapped and scanned: `track` for whole episodes, `start` and
+`advance` for events one by one, `Stream` for transitions. Scores are rounded to a binary grid that
+is as fine as sums in single precision stay exact, so that cells, matched columns and next sub-goals
+are those of NumPy, but for differences of scores below that grid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from align_rudder import tracking
+from align_rudder.events.encoders_jax import EventFunction, in_jax
+from align_rudder.redistribution import Scorer
+from align_rudder.sequences import NO_EVENT
+from align_rudder.tracking import Step, TrackedModel
+
+try:
+    import equinox as eqx
+    import jax
+    import jax.numpy as jnp
+except ImportError as error:
+    raise ImportError('this needs JAX; install it with pip install "align-rudder[jax]"') from error
+
+__all__ = [
+    "Step",
+    "Stream",
+    "StreamState",
+    "TrackerState",
+    "TrackerTables",
+    "advance",
+    "on_grid",
+    "start",
+    "track",
+]
+
+_MANTISSA = 24  # bits of a number in single precision
+_LEAST = 2.0**-90  # scores below are nothing, and would be so in single precision
+
+
+def on_grid(tables: tracking.TrackerTables) -> tracking.TrackerTables:
+    """Return the tables with scores and gap cost on the grid that JAX computes on."""
+    wide, bounds, gap = tables.scorer.tables
+    finite = np.where(np.isfinite(wide), wide, 0.0)
+    # All that a row may hold lies below this, 2 · gap for each match as in `advance`.
+    best = np.maximum(finite.max(axis=0), 0.0) + 3 * gap
+    bound = max(float(np.add.reduceat(best, bounds[:-1]).max()), float(np.abs(finite).max()))
+    exponent = np.ceil(np.log2(max(bound, _LEAST))) + 1 - _MANTISSA
+    grid = 2.0**exponent
+    parts = [wide[:-1, a + 1 : b] for a, b in pairwise(bounds)]
+    rounded = [np.round(part / grid) * grid for part in parts]
+    return replace(tables, scorer=Scorer(rounded, round(gap / grid) * grid))
+
+
+class TrackerTables(eqx.Module):
+    """What tracking needs of a fitted model.
+
+    Attributes:
+        pssm: Scores of each event (n + 1, K, W) in the cells of each strategy, filled up to the
+            widest with −∞; the last row is the unknown event.
+        bounds: First cell of each strategy (K,).
+        gap: Gap cost.
+        scale: C, which scales scores to returns.
+        places: As in NumPy: strategy, column, whether it is a sub-goal's, first sub-goal behind.
+    """
+
+    pssm: jax.Array
+    bounds: jax.Array
+    gap: jax.Array
+    scale: jax.Array
+    places: jax.Array
+
+    @classmethod
+    def of(cls, tables: tracking.TrackerTables) -> TrackerTables:
+        """Return the tables of a model (`model.tables_`) in JAX."""
+        wide, bounds, gap = on_grid(tables).scorer.tables
+        widths = np.diff(bounds)
+        pssm = np.full((len(wide), len(widths), widths.max()), -np.inf)
+        for k, width in enumerate(widths):
+            pssm[:, k, :width] = wide[:, bounds[k] : bounds[k + 1]]
+        return cls(
+            jnp.asarray(pssm, jnp.float32),
+            jnp.asarray(bounds[:-1], jnp.int32),
+            jnp.float32(gap),
+            jnp.float32(tables.scale),
+            jnp.asarray(tables.places, jnp.int32),
+        )
+
+    @property
+    def n_events(self) -> int:
+        """Number of known events."""
+        return self.pssm.shape[0] - 1
+
+    @property
+    def n_cells(self) -> int:
+        """Number of positions on the profiles."""
+        return self.places.shape[0]
+
+    @property
+    def strategy_of(self) -> jax.Array:
+        """For each cell, the strategy to which it belongs."""
+        return self.places[:, 0]
+
+    @property
+    def column_of(self) -> jax.Array:
+        """For each cell its profile column, -1 for "nothing matched yet"."""
+        return self.places[:, 1]
+
+    @property
+    def subgoal_of(self) -> jax.Array:
+        """For each cell, the index of the first sub-goal behind it."""
+        return self.places[:, 3]
+
+
+class TrackerState(NamedTuple):
+    """Where an episode stands.
+
+    Attributes:
+        row: Best scores (K, W) of the events so far with the columns up to each cell, the cost
+            of all events and of columns skipped left out: it never falls.
+        best: The best of them less the cost of columns skipped.
+        count: Number of events so far.
+        zero: S after the start state.
+        cell: Where on the profiles the best alignment ends.
+        subgoal: Index of the next sub-goal.
+    """
+
+    row: jax.Array
+    best: jax.Array
+    count: jax.Array
+    zero: jax.Array
+    cell: jax.Array
+    subgoal: jax.Array
+
+
+def start(tables: TrackerTables, event: jax.Array | int = NO_EVENT) -> TrackerState:
+    """Return where an episode stands after its start state, which is that event (-1 for none)."""
+    zero, none = jnp.float32(0), jnp.int32(0)
+    row = jnp.zeros(tables.pssm.shape[1:], jnp.float32)
+    state, step = advance(tables, TrackerState(row, zero, none, zero, none, none), event)
+    return state._replace(zero=step.score)
+
+
+def advance(
+    tables: TrackerTables, state: TrackerState, event: jax.Array | int
+) -> tuple[TrackerState, Step]:
+    """Return where an episode stands after an event (-1 for none), and what the step was.
+
+    Notes:
+        With v_j = row_j, g the gap cost and t the number of events, an event e gives
+        v ← cummax(max(v, shift(v) + pssm[e] + 2g)) and S = max_j (v_j − g·j) − g·t: the recursion
+        of `align_rudder.redistribution` with the cost of events taken out, so that rows stay small.
+    """
+    event = jnp.clip(event, NO_EVENT, tables.n_events).astype(jnp.int32)
+    shifted = jnp.roll(state.row, 1, axis=1) + (tables.pssm[event] + 2 * tables.gap)
+    row = jax.lax.cummax(jnp.maximum(state.row, shifted), axis=1)
+    width = row.shape[1]
+    level = (row - tables.gap * jnp.arange(width)).ravel()
+    at = level.argmax()
+    cell = (tables.bounds[at // width] + at % width).astype(jnp.int32)
+    strategy, column, is_goal, behind = tables.places[cell]
+    gain = level[at] - state.best - tables.gap
+    matched = (gain > 0) | (cell != state.cell)
+    elsewhere = strategy != tables.strategy_of[state.cell]
+    moves = matched & ((is_goal > 0) | (behind < state.subgoal) | elsewhere)
+    new = TrackerState(
+        row,
+        level[at],
+        state.count + 1,
+        state.zero,
+        cell,
+        jnp.where(moves, behind, state.subgoal),
+    )
+    happened = event >= 0
+    new = jax.tree.map(lambda a, b: jnp.where(happened, a, b), new, state)
+    return new, Step(
+        event,
+        new.best - tables.gap * new.count - new.zero,
+        new.cell,
+        jnp.where(happened & matched, column, -1),
+        new.subgoal,
+        jnp.where(happened, gain * tables.scale, 0.0),
+    )
+
+
+def track(tables: TrackerTables, events: Any, start_event: jax.Array | int = NO_EVENT) -> Step:
+    """Return what the tracker says of each step of a whole episode (T,), given its events."""
+    first = start(tables, start_event)
+    return jax.lax.scan(lambda s, e: advance(tables, s, e), first, jnp.asarray(events))[1]
+
+
+class StreamState(NamedTuple):
+    """A running episode.
+
+    Attributes:
+        tracker: Where it stands.
+        last: The last event that was entered, for events that are regions.
+        ret: The environment's return so far.
+        given: The redistributed reward so far.
+    """
+
+    tracker: TrackerState
+    last: jax.Array
+    ret: jax.Array
+    given: jax.Array
+
+    @property
+    def correction(self) -> jax.Array:
+        """What of the return was not given yet, R_{T+2} if the episode ended now."""
+        return self.ret - self.given
+
+
+class Stream:
+    """Redistributes the reward of episodes under way, whose state the caller holds.
+
+    Args:
+        model: A fitted `AlignRudder`. One that is aligned again needs a new stream.
+        function: The event function in JAX, `(obs, action, reward, next_obs, info) -> event id`;
+            needed where the model's events come from a function, or are symbols that are no
+            numbers. Ids are indices of `model.events_.symbols_`, -1 is no event.
+
+    Example:
+        >>> from align_rudder import AlignRudder
+        >>> model = AlignRudder().fit_events([["key", "door"], ["key", "cat", "door"]])
+        >>> stream = Stream(model, lambda obs, action, reward, next_obs, info: next_obs)
+        >>> state = stream.reset(-1)
+        >>> state, step = jax.jit(stream.step)(state, -1, 0, 0.0, 2, {})
+        >>> model.events_.symbols_[int(step.event)], int(step.subgoal), round(float(step.reward), 2)
+        ('key', 1, 0.5)
+    """
+
+    def __init__(self, model: TrackedModel, function: EventFunction | None = None) -> None:
+        self.tables = TrackerTables.of(model.tables_)
+        self.events = in_jax(model.tables_.encoder, function)
+
+    def reset(self, obs: Any) -> StreamState:
+        """Return the state of an episode that begins with this observation."""
+        event = jnp.asarray(self.events.start_event(obs), jnp.int32)
+        zero = jnp.float32(0)
+        return StreamState(start(self.tables, event), event, zero, zero)
+
+    def step(
+        self, state: StreamState, obs: Any, action: Any, reward: Any, next_obs: Any, info: Any
+    ) -> tuple[StreamState, Step]:
+        """Return the state after a transition, and what the step was (without the correction)."""
+        found = self.events.transition_event(obs, action, reward, next_obs, info)
+        event = jnp.asarray(found, jnp.int32)
+        last = jnp.where(event == NO_EVENT, state.last, event)
+        if self.events.collapse_runs:
+            event = jnp.where(event == state.last, NO_EVENT, event)
+        tracker, step = advance(self.tables, state.tracker, event)
+        ret = state.ret + jnp.asarray(reward, jnp.float32)
+        return StreamState(tracker, last, ret, state.given + step.reward), step

@@ -1,0 +1,63 @@
+"""Event encoders in JAX: what cannot be expressed is refused; numbers of every kind are taken."""
+
+import numpy as np
+import pytest
+
+import align_rudder as ar
+
+jax = pytest.importorskip("jax")
+from align_rudder.events.encoders_jax import Function, in_jax  # noqa: E402
+
+
+def test_a_function_gives_the_events_of_a_model_of_symbols():
+    encoder = ar.SymbolEvents().fit_sequences([["key", "door"]])
+    with pytest.raises(ValueError, match=r"symbols are not numbers .* give function="):
+        in_jax(encoder)
+    events = in_jax(encoder, lambda obs, action, reward, next_obs, info: next_obs + action)
+    assert isinstance(events, Function)
+    assert int(events.transition_event(0, 3, 0.0, 4, {})) == 7
+    assert int(events.start_event(0)) == -1
+
+
+def test_functions_of_python_are_refused_with_what_to_do():
+    demos = [ar.Episode([0, 1, 2], [0, 0], [0, 1.0])] * 2
+    encoder = ar.FunctionEvents(lambda o, a, r, n, i: f"to {n}").fit(demos)
+    with pytest.raises(ValueError, match=r"FunctionEvents cannot .* \('to 1', 'to 2', …\)"):
+        in_jax(encoder)
+
+
+def test_a_function_cannot_stand_for_states():
+    encoder = ar.StateEvents().fit([ar.Episode([0, 1, 2], [0, 0], [0, 1.0])] * 2)
+    with pytest.raises(ValueError, match="StateEvents take states as events"):
+        in_jax(encoder, lambda *step: 0)
+
+
+def test_states_of_text_and_numbers_beyond_jax_are_refused():
+    texts = ar.StateEvents().fit([ar.Episode(["a", "b", "c"], [0, 0], [0, 1.0])] * 2)
+    with pytest.raises(ValueError, match="states are not numbers"):
+        in_jax(texts)
+    large = ar.StateEvents().fit([ar.Episode([0, 2**40, 2], [0, 0], [0, 1.0])] * 2)
+    with pytest.raises(ValueError, match="do not fit into int32"):
+        in_jax(large)
+
+
+def test_an_environment_of_another_kind_is_refused():
+    demos = [ar.Episode([[0, 1], [1, 1], [2, 0]], [0, 0], [0, 1])] * 2
+    for encoder in (ar.StateEvents(), ar.SymbolEvents(), ar.DeltaEvents(), ar.FeatureEvents()):
+        events, three = in_jax(encoder.fit(demos)), np.array([0, 1, 2])
+        with pytest.raises(ValueError, match="fitted on 2 numbers, the environment gives 3"):
+            events.transition_event(three, 0, 0.0, three, {})
+    events = in_jax(ar.StateEvents().fit(demos))
+    with pytest.raises(ValueError, match="discrete states, the observation is float32"):
+        events.start_event(np.array([0, 1], np.float32))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, bool, np.float32])
+def test_changes_downwards_are_seen_in_every_type(dtype):
+    bag = np.array([0, 1, 1, 0, 0]).astype(dtype)
+    demos = [ar.Episode({"bag": bag, "other": np.arange(5) // 4}, [0] * 4, [0, 0, 0, 1.0])] * 2
+    encoder = ar.DeltaEvents(keys=["bag"]).fit(demos)
+    events = in_jax(encoder)
+    for t in range(4):
+        step = ({"bag": bag[t]}, 0, 0.0, {"bag": bag[t + 1]}, {})
+        assert int(events.transition_event(*step)) == encoder.transition_event(*step)
