@@ -12,12 +12,12 @@ import pytest
 pytest.importorskip("jax")
 pytest.importorskip("av")
 import jax
-from align_rudder.hierarchy.improvement import PPO
 from small_networks import Linear, small_networks
 
 from align_rudder import AlignRudderWarning
 from align_rudder.hierarchy.external import TrackedEnv
 from align_rudder.hierarchy.fine_tuning import FineTuning
+from align_rudder.hierarchy.ppo import PPO
 from align_rudder.minerl import training
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.cloning import Cloning
@@ -35,7 +35,7 @@ SMALL = FineTuning(
     patience=6,
     evaluate_every=16,
     trials=1,
-    ppo=PPO(n_envs=1, n_steps=8, epochs=1, minibatches=1, cloning=0.0),
+    ppo=PPO(n_envs=1, n_steps=8, n_epochs=1, n_minibatches=1, bc_coef=0.0),
 )
 TRAINING = MineRLTraining(
     frames=2, cloning=Cloning(epochs=3, batch=8, evaluate_every=1), tuning=SMALL, managing=SMALL
