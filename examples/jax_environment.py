@@ -63,7 +63,7 @@ class Arguments:
     entropy: float = 0.02
     """Weight of the policy's entropy."""
     correction: Literal["last", "info"] = "info"
-    """Whether the correction is left out, or added to the last reward: then the return is unchanged,
+    """Whether the correction is left out, or added to the last reward; the return is unchanged then,
     but what a failed episode has earned is taken back on its last step, which hardly teaches."""
     smoke: bool = False
     """A few updates only."""
