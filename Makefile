@@ -1,4 +1,4 @@
-.PHONY: demo test bench lint docs clean
+.PHONY: demo test test-slow test-all bench lint docs clean
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -6,9 +6,15 @@ demo:  ## run the method on built-in demonstrations and show it
 	@$(PYTHON) tools/set_up.py
 	@$(BIN)/align-rudder demo
 
-test:  ## run every test
+test:  ## run the tests that take minutes
 	@$(PYTHON) tools/set_up.py test
-	@$(BIN)/python -m pytest -n auto
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+test-slow:  ## run those that are slow by nature: several processes, Ray, learning on Craftax, a browser
+	@$(PYTHON) tools/set_up.py test
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m slow
+
+test-all: test test-slow  ## run every test
 
 bench:  ## measure speed against other libraries, side by side
 	@$(PYTHON) tools/set_up.py test

@@ -18,13 +18,14 @@ import jax
 import numpy as np
 import tyro
 
-from align_rudder.cli.diamond import prepare
 from align_rudder.files import write_json
-from align_rudder.hierarchy.cloning import follow_demonstrations
+from align_rudder.hierarchy.cloning import aligned_demonstrations
 from align_rudder.hierarchy.evaluation import new_worlds
-from align_rudder.hierarchy.ppo import new_learner, update
-from align_rudder.hierarchy.resets import fill, new_starts
+from align_rudder.hierarchy.ppo import new_runner_state, train_step
+from align_rudder.hierarchy.resets import new_starts
 from align_rudder.studies.diamond.methods import training_of
+from align_rudder.studies.diamond.results import aligned_task
+from align_rudder.tasks.diamond.demos import prepare
 
 _LABELS = {
     "ppo-diamond": "plain PPO",
@@ -52,27 +53,26 @@ class Arguments:
 
 
 def main(arguments: Arguments) -> None:
-    known = prepare(None)
-    runs = [(demo.states, demo.actions) for demo in known.demos]
+    setup = prepare()
+    tables = aligned_task(setup).tables
     learners: dict[str, Any] = {}
     for method in _LABELS:
         training = training_of(method, int(arguments.steps))
         ppo = replace(training.ppo, n_envs=arguments.envs or training.ppo.n_envs)
-        task = training.aligned(known.task, known.tables)
+        task = training.aligned(setup.task, tables)
         agent = replace(training, hidden=arguments.hidden).new_agent(task, jax.random.key(0))
-        shown = None if training.plain else follow_demonstrations(task, runs)
+        shown = None if training.plain else aligned_demonstrations(task, setup.runs)
         pool = new_worlds(task, jax.random.key(1), arguments.pool)
-        starts = new_starts(pool, task.n_subtasks, training.buffer if shown else 1)
-        starts = fill(starts, shown.states, shown.reached) if shown else starts
-        examples = shown.examples if shown and ppo.cloning > 0 else None
-        learner = new_learner(agent, starts, ppo, 1000, jax.random.key(2))
+        starts = new_starts(pool, task.n_subtasks, training.buffer if shown else 1, shown)
+        examples = shown.examples if shown and ppo.bc_coef > 0 else None
+        runner = new_runner_state(agent, starts, ppo, 1000, jax.random.key(2))
 
-        def step(learner: Any, task: Any = task, ppo: Any = ppo, examples: Any = examples) -> Any:
-            return update(task, ppo, 1000, learner, examples)[0]
+        def step(runner: Any, task: Any = task, ppo: Any = ppo, examples: Any = examples) -> Any:
+            return train_step(task, ppo, 1000, runner, examples)[0]
 
         with jax.default_matmul_precision(training.precision):
-            compiled = eqx.filter_jit(step, donate="all").lower(learner).compile()
-        learners[method] = [compiled, jax.block_until_ready(compiled(learner)), [], ppo.batch]
+            compiled = eqx.filter_jit(step, donate="all").lower(runner).compile()
+        learners[method] = [compiled, jax.block_until_ready(compiled(runner)), [], ppo.batch_size]
     for _ in range(arguments.repeats):
         for entry in learners.values():
             begun = time.perf_counter()

@@ -11,7 +11,7 @@ from align_rudder import AlignRudder, StateEvents
 from align_rudder.baselines import Protocol
 from align_rudder.baselines.lstm import LstmRudder
 from align_rudder.baselines.rudder import random_episodes_of
-from align_rudder.studies.rooms.methods import METHODS, chosen_parameters
+from align_rudder.studies.rooms.methods import COMPARED, METHODS, chosen_parameters
 from align_rudder.tasks import RoomsEnv
 
 __all__ = ["measure"]
@@ -33,7 +33,8 @@ def measure() -> list[dict[str, Any]]:
     parameters = chosen_parameters()
     network = LstmRudder(updates=5).fit(demos, random_episodes_of(env.mdp, 10, 0))
     runs = {}
-    for name, method in METHODS.items():
+    for name in COMPARED:
+        method = METHODS[name]
         options = {k: v for k, v in parameters[name].items() if k not in (method.network or ())}
         if method.network is not None:
             options["model"] = network

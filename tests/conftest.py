@@ -1,10 +1,22 @@
-"""Shared by the tests: FrozenLake, demonstrations on it, and a model fitted to them."""
+"""Shared by the tests: FrozenLake, demonstrations on it, and a model fitted to them.
+
+What JAX compiles is kept in one folder for all workers and child processes of a run, so that the
+same program is compiled once.
+"""
+
+import os
+import re
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
 import align_rudder as ar
+
+_CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jax"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 try:  # scikit-bio turns on JAX's double precision when it is imported: turn it off again
     import jax
@@ -13,6 +25,23 @@ except ImportError:
     pass
 else:
     jax.config.update("jax_enable_x64", False)
+
+# What a skipped test says is missing, and the packages that bring it.
+_PROGRAMS = {"ClustalW": "clustalw", "Chrom": "chromium chromium-driver"}
+
+
+def pytest_terminal_summary(terminalreporter):
+    """End with one line on what to install, where tests were skipped for want of a program."""
+    reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    found = {name: sum(bool(re.search(name, r)) for r in reasons) for name in _PROGRAMS}
+    if skipped := sum(found.values()):
+        packages = " ".join(_PROGRAMS[name] for name, n in found.items() if n)
+        terminalreporter.write_line(
+            f"{skipped} tests were skipped for want of programs; to run them: "
+            f"apt-get install {packages}",
+            yellow=True,
+        )
+
 
 RIGHT, DOWN = 2, 1
 

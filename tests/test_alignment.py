@@ -442,10 +442,10 @@ def test_bad_sequences_are_refused(sequences, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gap": -0.5}, r"gap=-0.5 must be a cost of at least 0"),
-        ({"gap": float("nan")}, r"gap=nan must be a cost"),
-        ({"gap": float("inf")}, r"gap=inf must be a cost"),
-        ({"engine": "muscle"}, r"engine='muscle' is not known; use \"native\" or \"clustalw\""),
+        ({"gap": -0.5}, r"gap is -0.5; a number at least 0"),
+        ({"gap": float("nan")}, r"gap is nan; a number"),
+        ({"gap": float("inf")}, r"gap is inf; a number"),
+        ({"engine": "muscle"}, r"engine is 'muscle'; one of 'native', 'clustalw'"),
         ({"scoring": "blosum"}, r"scoring='blosum' is not known; use one of .*karlin"),
         ({"scoring": np.eye(2)}, r"shape \(2, 2\); for 3 events it must be \(3, 3\)"),
         ({"scoring": np.triu(np.ones((3, 3)))}, r"not symmetric"),

@@ -10,8 +10,10 @@ import numpy as np
 
 import align_rudder as ar
 from align_rudder.hierarchy.aligned import AlignedTask, AlignmentTables, tables_of
-from align_rudder.hierarchy.cloning import Shown, follow_demonstrations
+from align_rudder.hierarchy.cloning import Demonstrations, aligned_demonstrations
 from align_rudder.hierarchy.evaluation import new_worlds
+from align_rudder.hierarchy.ppo import PPO
+from align_rudder.hierarchy.training import Training, train
 
 SIZE = 6
 TREE, TABLE, GEM = 0, 1, 2
@@ -136,7 +138,7 @@ class Known(NamedTuple):
     model: ar.AlignRudder
     tables: AlignmentTables
     task: AlignedTask
-    shown: Shown
+    shown: Demonstrations
     worlds: object  # 64 new ones
 
 
@@ -147,7 +149,7 @@ def known():
     tables = tables_of(model)
     task = AlignedTask(Workshop(), tables)
     worlds = new_worlds(task, jax.random.key(11), 64)
-    return Known(runs, model, tables, task, follow_demonstrations(task, runs), worlds)
+    return Known(runs, model, tables, task, aligned_demonstrations(task, runs), worlds)
 
 
 class Rule(eqx.Module):
@@ -168,3 +170,36 @@ class Rule(eqx.Module):
 
 WHOLE = Rule(np.zeros(K, bool))
 BROKEN = Rule(np.arange(K) == 1)  # the second piece of wood is never fetched
+
+TRAINING = Training(
+    steps=40_000,
+    ppo=PPO(
+        n_envs=64,
+        n_steps=32,
+        n_minibatches=4,
+        learning_rate=3e-3,
+        gamma=0.98,
+        ent_coef=0.01,
+        burn_in=1,
+        bc_coef=0.05,
+    ),
+    hidden=(32, 32),
+    clone=60,
+    pool=256,
+    buffer=64,
+    evaluations=3,
+    worlds=64,
+    horizon=60,
+    manager=0.2,
+    patience=40,
+)
+
+
+def train_in(folder, training=TRAINING, runs=None):
+    """Train sub-agents and manager: seconds, once all is compiled, and that is done quickly."""
+    runs = known().runs if runs is None else runs
+    jax.config.update("jax_disable_most_optimizations", True)
+    try:
+        train(Workshop(), known().tables, runs, training, folder, progress=False)
+    finally:
+        jax.config.update("jax_disable_most_optimizations", False)

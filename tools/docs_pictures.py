@@ -25,7 +25,7 @@ from matplotlib.ticker import MultipleLocator
 import align_rudder as ar
 from align_rudder.data.crafting import crafting_demonstrations, crafting_episode
 from align_rudder.show.figures import event_color
-from align_rudder.show.figures.colors import is_dark
+from align_rudder.show.figures.colors import ink_on, new_axes
 from align_rudder.show.report import write_report
 from align_rudder.text import letters_for
 
@@ -49,17 +49,12 @@ def method_pictures() -> None:
     (strategy,) = model.strategies_
     save("method-events", not_aligned(model))
     save("method-scoring", scoring(model))
-    save("method-alignment", ar.plot.alignment(strategy.alignment, ax=axes(7.0, 2.0)))
-    save("method-tree", ar.plot.guide_tree(model, ax=axes(5.0, 1.7)))
-    save("method-logo", ar.plot.logo(strategy.profile, ax=axes(6.0, 1.6)))
-    save("method-pssm", ar.plot.pssm(strategy.profile, ax=axes(7.0, 2.1)))
+    save("method-alignment", ar.plot.alignment(strategy.alignment, ax=new_axes(None, (7.0, 2.0))))
+    save("method-tree", ar.plot.guide_tree(model, ax=new_axes(None, (5.0, 1.7))))
+    save("method-logo", ar.plot.logo(strategy.profile, ax=new_axes(None, (6.0, 1.6))))
+    save("method-pssm", ar.plot.pssm(strategy.profile, ax=new_axes(None, (7.0, 2.1))))
     save("method-redistribution", two_players(model))
     save("method-subgoals", segments(model, demos))
-
-
-def axes(width: float, height: float) -> Axes:
-    """Return the axes of a new figure, in inches."""
-    return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
 def save(name: str, drawn: Axes | Figure) -> None:
@@ -78,7 +73,9 @@ def not_aligned(model: ar.AlignRudder) -> Axes:
     for row, sequence in zip(rows, sequences, strict=True):
         row[: len(sequence)] = sequence
     symbols = model.events_.symbols_
-    ax = ar.plot.alignment(ar.Alignment(rows, symbols, model.scores_), ax=axes(7.0, 1.9))
+    ax = ar.plot.alignment(
+        ar.Alignment(rows, symbols, model.scores_), ax=new_axes(None, (7.0, 1.9))
+    )
     ax.set_xlabel("event")
     ax.xaxis.set_major_locator(MultipleLocator(5))
     return ax
@@ -87,7 +84,7 @@ def not_aligned(model: ar.AlignRudder) -> Axes:
 def scoring(model: ar.AlignRudder) -> Axes:
     """Draw the scoring matrix."""
     scores, letters = model.scores_, letters_for(model.events_.symbols_)
-    ax = axes(3.4, 2.9)
+    ax = new_axes(None, (3.4, 2.9))
     ax.imshow(scores, cmap="Greens", vmin=-2, vmax=1.6 * scores.max())
     for (i, j), score in np.ndenumerate(scores):
         ax.text(
@@ -116,7 +113,7 @@ def two_players(model: ar.AlignRudder) -> Figure:
 def segments(model: ar.AlignRudder, demos: Sequence[ar.Episode]) -> Axes:
     """Draw the demonstrations over their steps, cut where they reach a sub-goal."""
     letters = letters_for(model.events_.symbols_)
-    ax = axes(7.0, 2.1)
+    ax = new_axes(None, (7.0, 2.1))
     for task in model.subtasks():
         color = event_color(task.goal.event)
         for part in task.segments:
@@ -130,7 +127,7 @@ def segments(model: ar.AlignRudder, demos: Sequence[ar.Episode]) -> Axes:
                     ha="center",
                     va="center",
                     fontsize=7,
-                    color="white" if is_dark(color) else "black",
+                    color=ink_on(color),
                 )
     ax.set(xlabel="step", ylabel="demonstration", yticks=range(len(demos)))
     ax.set_xlim(0, max(map(len, demos)))

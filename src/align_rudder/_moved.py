@@ -13,6 +13,16 @@ __all__ = ["MOVED", "install"]
 
 MOVED = {
     "align_rudder.demo": "align_rudder.data.crafting",
+    "align_rudder.diamond": "align_rudder.tasks.diamond",
+    "align_rudder.diamond.commands": "align_rudder.tasks.diamond.demos",
+    **{
+        f"align_rudder.diamond.{name}": f"align_rudder.tasks.diamond.{name}"
+        for name in ("demos", "expert", "task")
+    },
+    **{
+        f"align_rudder.diamond.{name}": f"align_rudder.studies.diamond.{name}"
+        for name in ("figures", "methods", "results", "tables", "video")
+    },
     "align_rudder.envs": "align_rudder.tasks",
     "align_rudder.envs.diamond": "align_rudder.tasks.diamond.environment",
     "align_rudder.integrations": "align_rudder.gym",

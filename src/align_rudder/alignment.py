@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
 from tqdm.auto import tqdm
 
 from align_rudder import kernels
 from align_rudder._display import RichDisplay
+from align_rudder.fasta import read_fasta, write_fasta
+from align_rudder.files import Choice, Number
 from align_rudder.scoring import Scoring, background, on_grid, quantise, scoring_matrix
 from align_rudder.sequences import GAP, index_symbols
-from align_rudder.text import format_alignment, letters_for, read_fasta, write_fasta
+from align_rudder.text import format_alignment, letters_for
 
 __all__ = [
+    "ENGINES",
+    "GAP_COST",
     "Alignment",
     "align",
     "align_ids",
@@ -27,6 +28,8 @@ __all__ = [
     "pairwise_scores",
 ]
 
+ENGINES = Choice(("native", "clustalw"))
+GAP_COST = Number(0)
 _MAX_BYTES = 2**32  # what aligning two groups may take; a table with gap costs is refused above
 
 
@@ -135,6 +138,9 @@ def pairwise_scores(
 
 def guide_tree(pair_scores: np.ndarray) -> np.ndarray:
     """Return the UPGMA tree over d_ij = 1 − s_ij / min(s_ii, s_jj) as a linkage matrix."""
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
+
     own = np.diag(pair_scores)
     with np.errstate(divide="ignore", invalid="ignore"):
         similarity = pair_scores / np.minimum.outer(own, own)
@@ -234,10 +240,8 @@ def _refine(
 
 def check_options(engine: str, gap: float) -> None:
     """Raise an error for an unknown engine or a gap cost that is none."""
-    if engine not in ("native", "clustalw"):
-        raise ValueError(f'engine={engine!r} is not known; use "native" or "clustalw"')
-    if not isinstance(gap, Real) or not np.isfinite(float(gap)) or gap < 0:
-        raise ValueError(f"gap={gap!r} must be a cost of at least 0")
+    ENGINES.check(engine, "engine")
+    GAP_COST.check(gap, "gap")
 
 
 def align_ids(

@@ -15,14 +15,34 @@ from typing import Any
 
 import numpy as np
 
-from align_rudder.files import load_npz, save_npz
+from align_rudder.files import (
+    LARGEST,
+    Anything,
+    Bytes,
+    Each,
+    Flags,
+    Format,
+    Ints,
+    Many,
+    Maybe,
+    check_arrays,
+    check_depth,
+    parse_json,
+)
 
 __all__ = ["Episode", "Tree", "load_episodes", "save_episodes", "select_top", "tree_index"]
 
 Tree = Any
 """An array, or a dict or tuple of trees: what a Gymnasium space of any kind stacks to."""
 
-_KIND, _VERSION = "align-rudder-episodes", 1
+_EPISODES = Format(
+    "align-rudder-episodes",
+    1,
+    groups=("",),  # whoever brings their own arrays may have others beside them
+    header_needed=False,
+    remedy="save the episodes again",
+)
+_INFOS = Many(Maybe(Many(Each(Anything()))))
 
 
 def _holds_arrays(values: Any) -> bool:
@@ -73,8 +93,9 @@ def _check_length(tree: Tree, length: int, name: str, hint: str) -> None:
     if isinstance(tree, (dict, tuple)):
         for key, part in tree.items() if isinstance(tree, dict) else enumerate(tree):
             _check_length(part, length, f"{name}[{key!r}]", hint)
-    elif len(tree) != length:
-        raise ValueError(f"{name} has length {len(tree)}, needed are {length}: {hint}")
+    elif np.shape(tree)[:1] != (length,):
+        found = f"length {len(tree)}" if np.ndim(tree) else "a single value"
+        raise ValueError(f"{name} has {found}, needed are {length}: {hint}")
 
 
 def tree_index(tree: Tree, index: Any) -> Tree:
@@ -130,9 +151,12 @@ class Episode:
         steps = len(rewards)
         if steps == 0:
             raise ValueError("the episode has no steps; at least one is needed")
-        if not np.isfinite(rewards).all():
-            bad = int(np.flatnonzero(~np.isfinite(rewards))[0])
-            raise ValueError(f"rewards[{bad}] is {rewards[bad]}; every reward must be finite")
+        usable = np.abs(rewards) <= LARGEST
+        if not usable.all():
+            bad = int(np.flatnonzero(~usable)[0])
+            raise ValueError(
+                f"rewards[{bad}] is {rewards[bad]}; every reward must be finite, below {LARGEST:g}"
+            )
         observations, actions = (
             _stack(self.observations, "observations"),
             _stack(self.actions, "actions"),
@@ -224,6 +248,8 @@ def _flatten(tree: Tree, name: str) -> dict[str, np.ndarray]:
 
 
 def _unflatten(arrays: Mapping[str, np.ndarray], name: str) -> Tree:
+    if name.count("/") > 32:
+        raise ValueError(f"{name.split('/')[0]} are nested more than 32 levels deep")
     prefix = f"{name}/"
     keys = list(
         dict.fromkeys(k[len(prefix) :].split("/")[0] for k in arrays if k.startswith(prefix))
@@ -236,6 +262,8 @@ def _unflatten(arrays: Mapping[str, np.ndarray], name: str) -> Tree:
         raise ValueError(f"the file has no {name!r}; it has {sorted(arrays)}")
     parts = {key: _unflatten(arrays, prefix + key) for key in keys}
     if all(key.startswith("(") for key in keys):
+        if set(keys) != {f"({i})" for i in range(len(keys))}:
+            raise ValueError(f"the parts of {name} are {sorted(keys)}; (0), (1), … are needed")
         return tuple(parts[f"({i})"] for i in range(len(keys)))
     return parts
 
@@ -268,8 +296,9 @@ def save_episodes(path: str | os.PathLike[str], episodes: Sequence[Episode]) -> 
             text = json.dumps([e.infos for e in episodes], default=_jsonable)
         except TypeError as error:
             raise ValueError(f"infos cannot be stored as JSON: {error}") from error
+        check_depth(text)
         arrays["infos"] = np.frombuffer(text.encode(), dtype=np.uint8)
-    save_npz(path, _KIND, _VERSION, {}, arrays)
+    _EPISODES.save(path, {}, arrays)
 
 
 def _jsonable(value: Any) -> Any:
@@ -283,48 +312,61 @@ def _jsonable(value: Any) -> Any:
 
 def load_episodes(path: str | os.PathLike[str]) -> list[Episode]:
     """Load the episodes of an npz file, one written by `save_episodes` or by `np.savez`."""
-    _, arrays = load_npz(path, _KIND, _VERSION, header_needed=False)
-    for name in ("rewards", "lengths"):
-        if name not in arrays:
-            raise ValueError(
-                f"{path} has no {name!r}; a file of episodes holds observations, actions, rewards "
-                f"and lengths (steps of each episode), this one {sorted(arrays)}"
-            )
-    lengths = np.atleast_1d(arrays["lengths"])
-    if lengths.dtype.kind not in "iu" or lengths.ndim != 1:
-        raise ValueError(f"{path}: lengths must be whole numbers, one for each episode")
-    n, steps = len(lengths), int(lengths.sum())
-    if (lengths <= 0).any():
-        raise ValueError(f"{path}: every entry of lengths must be positive, got {lengths.min()}")
-    try:
-        observations, actions = _unflatten(arrays, "observations"), _unflatten(arrays, "actions")
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-    hint = f"lengths add up to {steps} steps in {n} episodes (each with one more observation)"
-    _check_length(arrays["rewards"], steps, f"{path}: rewards", hint)
-    _check_length(actions, steps, f"{path}: actions", hint)
-    _check_length(observations, steps + n, f"{path}: observations", hint)
-    flags = {}
-    for name, default in (("terminated", True), ("truncated", False)):
-        given = arrays.get(name, np.array(default))
-        if given.shape not in ((), (n,)):
-            raise ValueError(
-                f"{path}: {name} has shape {given.shape}; one for each of {n} episodes"
-            )
-        flags[name] = np.broadcast_to(given, n)
-    infos = json.loads(arrays["infos"].tobytes().decode()) if "infos" in arrays else [None] * n
-    episodes = []
-    for i, (length, end) in enumerate(zip(lengths, np.cumsum(lengths), strict=True)):
-        try:
-            episode = Episode(
-                tree_index(observations, np.s_[end - length + i : end + i + 1]),
-                tree_index(actions, np.s_[end - length : end]),
-                arrays["rewards"][end - length : end],
-                terminated=bool(flags["terminated"][i]),
-                truncated=bool(flags["truncated"][i]),
-                infos=infos[i],
-            )
-        except ValueError as error:
-            raise ValueError(f"{path}, episode {i}: {error}") from error
-        episodes.append(episode)
+    with _EPISODES.open(path) as contents:
+        arrays = contents.others
+        for name in ("rewards", "lengths"):
+            if name not in arrays:
+                raise ValueError(
+                    f"there is no {name!r}; a file of episodes holds observations, actions, "
+                    f"rewards and lengths (steps of each episode), this one {sorted(arrays)}"
+                )
+        lengths = _lengths(np.atleast_1d(arrays["lengths"]))
+        n, steps = len(lengths), sum(lengths.tolist())
+        hint = f"lengths add up to {steps} steps in {n} episodes (each with one more observation)"
+        parts = {
+            "rewards": arrays["rewards"],
+            "actions": _unflatten(arrays, "actions"),
+            "observations": _unflatten(arrays, "observations"),
+        }
+        for name, tree in parts.items():
+            _check_length(tree, steps + n * (name == "observations"), name, hint)
+        ends = {
+            name: np.broadcast_to(_flags(arrays.get(name, np.array(default)), name, n), n)
+            for name, default in (("terminated", True), ("truncated", False))
+        }
+        infos = [None] * n if "infos" not in arrays else _infos(arrays["infos"], n)
+        episodes = []
+        for i, (length, end) in enumerate(zip(lengths, np.cumsum(lengths), strict=True)):
+            try:
+                episode = Episode(
+                    tree_index(parts["observations"], np.s_[end - length + i : end + i + 1]),
+                    tree_index(parts["actions"], np.s_[end - length : end]),
+                    parts["rewards"][end - length : end],
+                    terminated=bool(ends["terminated"][i]),
+                    truncated=bool(ends["truncated"][i]),
+                    infos=infos[i],
+                )
+            except ValueError as error:
+                raise ValueError(f"{path}, episode {i}: {error}") from error
+            episodes.append(episode)
     return episodes
+
+
+def _lengths(lengths: np.ndarray) -> np.ndarray:
+    found = check_arrays({"lengths": lengths}, {"lengths": Ints("episodes", low=-(2**62))})
+    if (lengths <= 0).any() or not len(lengths):
+        least = lengths.min(initial=0)
+        raise ValueError(f"every entry of lengths must be positive, got {least}")
+    return found["lengths"]
+
+
+def _flags(flags: np.ndarray, name: str, n: int) -> np.ndarray:
+    return Flags(*(["episodes"] if flags.ndim else [])).check(flags, name, {"episodes": n})
+
+
+def _infos(data: np.ndarray, n: int) -> list[Any]:
+    text = Bytes().check(data, "infos", {}).tobytes().decode()
+    infos = _INFOS.check(parse_json(text, constants=True), "infos")
+    if len(infos) != n:
+        raise ValueError(f"infos are of {len(infos)} episodes; there are {n}")
+    return infos

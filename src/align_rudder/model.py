@@ -10,10 +10,10 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from align_rudder import storage, summary
 from align_rudder._display import RichDisplay
+from align_rudder._estimator import Estimator
 from align_rudder._warnings import warn
 from align_rudder.alignment import Alignment
 from align_rudder.episodes import Episode, select_top
@@ -66,7 +66,7 @@ class Strategy:
         )
 
 
-class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompatibleVariableOverride]
+class AlignRudder(RichDisplay, Estimator):
     """Reward redistribution by aligning a handful of demonstrations.
 
     Args:
@@ -530,8 +530,8 @@ class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompat
         """
         return storage.load_model(cls, path, function)
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text = super().__repr__(N_CHAR_MAX)
+    def __repr__(self) -> str:
+        text = super().__repr__()
         if not hasattr(self, "strategies_"):
             return text
         columns = " + ".join(str(len(s.profile)) for s in self.strategies_) or "no"
@@ -540,10 +540,6 @@ class AlignRudder(RichDisplay, BaseEstimator):  # pyright: ignore[reportIncompat
             f"events, {len(self.strategies_)} strategies, {columns} columns, "
             f"{len(self.subgoals_)} sub-goals"
         )
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        # In place of scikit-learn's diagram, which a notebook would take before _repr_html_.
-        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def summary(self) -> str:
         """Return events, alignment, consensus and sub-goals of every strategy as text."""

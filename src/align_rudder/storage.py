@@ -3,21 +3,62 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from align_rudder.alignment import Alignment
-from align_rudder.events import Encoded, FunctionEvents, encoder_from_state
-from align_rudder.files import load_npz, save_npz
+from align_rudder.events import Encoded, EventEncoder, encoder_from_state
+from align_rudder.files import (
+    Anything,
+    Choice,
+    Contents,
+    Each,
+    Floats,
+    Format,
+    Ints,
+    Maybe,
+    Table,
+    Whole,
+)
+from align_rudder.scoring import background, quantise, scoring_matrix
+from align_rudder.sequences import GAP, NO_EVENT
+from align_rudder.validation import PARAMETERS
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
 
 __all__ = ["load_model", "save_model"]
 
-_KIND, _VERSION = "align-rudder-model", 1
+_MODEL = Format(
+    "align-rudder-model",
+    1,
+    header={
+        "parameters": Table(PARAMETERS),
+        "scoring": Maybe(Choice(("inverse", "log", "karlin-altschul"))),
+        "events": Each(Anything()),
+        "n_strategies": Whole(),
+    },
+    arrays={
+        "sequences": Ints("steps", low=NO_EVENT),
+        "starts": Ints("demonstrations", low=NO_EVENT),
+        "steps": Ints("demonstrations"),
+        "returns": Floats("demonstrations"),
+        "lengths": Ints("demonstrations"),
+        "background": Floats("events", low=0, high=1),
+        "tree": Floats("demonstrations-1", 4, low=0),
+        "scores": Floats("events", "events"),
+    },
+    groups=("events/", "strategy/"),
+    remedy="put back a copy, or fit the model again",
+)
+_STRATEGY = {
+    "members": Ints("members", high="demonstrations"),
+    "matrix": Ints("members", "columns", low=GAP, high="events", dtype=np.int32),
+    "scores": Floats("events", "events"),
+    "tree": Floats("members-1", 4, low=0, optional=True),
+}
 Model = TypeVar("Model", bound="AlignRudder")
 
 
@@ -53,7 +94,7 @@ def save_model(model: AlignRudder, path: str | os.PathLike[str]) -> None:
         "events": {"kind": type(model.events_).__name__, **events_header},
         "n_strategies": len(model.strategies_),
     }
-    save_npz(path, _KIND, _VERSION, header, arrays)
+    _MODEL.save(path, header, arrays)
 
 
 def load_model(
@@ -61,58 +102,138 @@ def load_model(
     path: str | os.PathLike[str],
     function: Callable[..., Hashable | None] | None = None,
 ) -> Model:
-    """Load a model of class `cls`; `function` is its event function, where it needs one."""
-    header, arrays = load_npz(path, _KIND, _VERSION)
-    try:
-        return _build(cls, header, arrays, function)
-    except KeyError as error:
-        raise ValueError(f"{path} is damaged: it has no {error}") from error
-    except (IndexError, TypeError) as error:
-        raise ValueError(f"{path} is damaged: its arrays do not fit together ({error})") from error
+    """Load a model of class `cls`; `function` is its event function, where it needs one.
+
+    Whatever can be computed from the rest of the file (frequencies, scores, which sequence a row
+    of an alignment spells) is compared with it, so that no damaged array is used.
+    """
+    with _MODEL.open(path) as contents:
+        encoder = _encoder(contents, path, function)
+        header, arrays = contents.header, contents.arrays
+        encoded = _demonstrations(arrays, encoder.n_events)
+        scores = _scores(contents, [e.sequence for e in encoded])
+        scoring = scores if header["scoring"] is None else header["scoring"]
+        model = cls(encoder, scoring=scoring, **header["parameters"])
+        check_tree(arrays["tree"], "the tree")
+        model._set(
+            encoder,
+            encoded,
+            arrays["returns"].tolist(),
+            arrays["lengths"].tolist(),
+            arrays["background"],
+            _strategies(contents, encoded, encoder.symbols_, model.gap),
+            arrays["tree"],
+        )
+        model.scores_ = scores
+        return model
 
 
-def _build(
-    cls: type[Model], header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], function: Any
-) -> Model:
-    events_header = {**header["events"], "function": function}
-    prefix = "events/"
-    encoder = encoder_from_state(
-        events_header.pop("kind"),
-        events_header,
-        {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)},
-    )
-    if function is not None and not isinstance(encoder, FunctionEvents):
+def _encoder(
+    contents: Contents,
+    path: str | os.PathLike[str],
+    function: Callable[..., Hashable | None] | None,
+) -> EventEncoder:
+    header = dict(contents.header["events"])
+    kind = header.pop("kind", None)
+    if kind == "FunctionEvents":
+        if function is None:
+            raise ValueError(
+                f"{path}: the model takes its events from a function, which is not stored in the "
+                "file; load it with AlignRudder.load(path, function=your_function)"
+            )
+        header["function"] = function
+    elif function is not None:
+        raise ValueError(f"{path}: function=… was given, but the model's events are {kind}")
+    return encoder_from_state(kind, header, contents.group("events/"))
+
+
+def _demonstrations(arrays: Mapping[str, np.ndarray], n_events: int) -> list[Encoded]:
+    """Return the demonstrations as events."""
+    sequences, starts, steps = (arrays[name] for name in ("sequences", "starts", "steps"))
+    if len(steps) < 2 or sum(steps.tolist()) != len(sequences):
         raise ValueError(
-            f"function=… was given, but the model's events are {type(encoder).__name__}"
+            f"its {len(steps)} demonstrations have {sum(steps.tolist())} steps, but there are "
+            f"{len(sequences)}; at least two are needed, and all steps of them"
         )
-    scoring = header["scoring"] if header["scoring"] is not None else arrays["scores"]
-    model = cls(encoder, scoring=scoring, **header["parameters"])
-    counts = {name: len(arrays[name]) for name in ("starts", "steps", "returns", "lengths")}
-    if len(set(counts.values())) > 1:
-        raise IndexError(f"demonstrations are counted as {counts}")
-    ends = np.cumsum(arrays["steps"])
-    encoded = [
-        Encoded(int(start), arrays["sequences"][end - steps : end])
-        for start, steps, end in zip(arrays["starts"], arrays["steps"], ends, strict=True)
-    ]
-    parts = []
-    for k in range(header["n_strategies"]):
-        alignment = Alignment(
-            arrays[f"strategy/{k}/matrix"],
-            encoder.symbols_,
-            arrays[f"strategy/{k}/scores"],
-            model.gap,
-            arrays.get(f"strategy/{k}/tree"),
-        )
-        parts.append((arrays[f"strategy/{k}/members"], alignment))
-    model._set(
-        encoder,
-        encoded,
-        arrays["returns"].tolist(),
-        arrays["lengths"].tolist(),
-        arrays["background"],
-        parts,
-        arrays["tree"],
+    if not np.array_equal(arrays["lengths"], steps):
+        raise ValueError("'lengths' and 'steps' differ; both are the steps of each demonstration")
+    if max(starts.max(), sequences.max(initial=NO_EVENT)) >= n_events:
+        raise ValueError(f"a demonstration has an event beyond the {n_events} that there are")
+    parts = np.split(sequences, np.cumsum(steps)[:-1])
+    return [Encoded(int(start), part) for start, part in zip(starts, parts, strict=True)]
+
+
+def _scores(contents: Contents, sequences: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the scoring matrix, after a look at whether it and p are those of the sequences."""
+    found, scores = contents.arrays["background"], contents.arrays["scores"]
+    p = background(sequences, len(found))
+    if not np.allclose(found, p, rtol=1e-9, atol=0):
+        raise ValueError("'background' is not how often each event occurs in its demonstrations")
+    parameters, scoring = contents.header["parameters"], contents.header["scoring"]
+    expected = scoring_matrix(
+        scores if scoring is None else scoring,
+        p,
+        alpha=parameters["alpha"],
+        epsilon=parameters["epsilon"],
     )
-    model.scores_ = arrays["scores"]
-    return model
+    if not np.allclose(scores, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max(initial=0)):
+        raise ValueError(f"'scores' are not those of scoring {scoring!r} of its events")
+    return scores
+
+
+def _strategies(
+    contents: Contents, encoded: Sequence[Encoded], symbols: Sequence[Hashable], gap: float
+) -> list[tuple[np.ndarray, Alignment]]:
+    """Return members and alignment of each strategy."""
+    n, whole = len(encoded), contents.arrays["scores"]
+    sequences = [e.sequence for e in encoded]
+    sizes = {"demonstrations": n, "events": len(whole)}
+    whole = quantise(whole, n * max(sum(map(len, sequences)), 1))[0]
+    parts, seen = [], np.zeros(n, int)
+    known = contents.header["n_strategies"]
+    if names := [k for k in contents.group("strategy/") if not _index(k) < known]:
+        raise ValueError(f"it has {names[0]!r} of a strategy, but {known} strategies")
+    if known > n:
+        raise ValueError(f"it has {known} strategies of {n} demonstrations")
+    for k in range(known):
+        arrays = contents.checked(f"strategy/{k}/", _STRATEGY, sizes)
+        members, matrix, tree = arrays["members"], arrays["matrix"], arrays.get("tree")
+        np.add.at(seen, members, 1)
+        if not len(members) or seen.max() > 1 or (tree is None) != (len(members) == 1):
+            raise ValueError(
+                f"strategy {k} has demonstrations {members.tolist()}; each may be in one strategy "
+                "once, and two or more have a tree"
+            )
+        if tree is not None:
+            check_tree(tree, f"the tree of strategy {k}")
+        for row, i in zip(matrix, members, strict=True):
+            if not np.array_equal(row[row != GAP], sequences[i]):
+                raise ValueError(f"the alignment of strategy {k} does not spell demonstration {i}")
+        steps = sum(len(sequences[i]) for i in members)
+        expected = quantise(whole, len(members) * max(steps, 1))[0]
+        if not np.allclose(arrays["scores"], expected, rtol=1e-6, atol=1e-6):
+            raise ValueError(f"the scores of strategy {k} are not those of the model")
+        parts.append((members, Alignment(matrix, symbols, arrays["scores"], gap, tree)))
+    return parts
+
+
+def _index(name: str) -> int:
+    """Return the strategy that an array is of; a large number where the name says none."""
+    number = name.split("/")[0]
+    return int(number) if number.isascii() and number.isdigit() else 2**31
+
+
+def check_tree(tree: np.ndarray, name: str) -> None:
+    """Raise a `ValueError` unless a matrix is a guide tree as SciPy makes it."""
+    n = len(tree) + 1
+    nodes, sizes = tree[:, :2], np.ones(2 * n - 1)
+    if not (nodes == np.floor(nodes)).all():
+        raise ValueError(f"{name} joins {nodes.flat[0]}; whole numbers are needed")
+    if (nodes >= n + np.arange(n - 1)[:, None]).any():
+        raise ValueError(f"{name} joins a group that there is not yet")
+    if len(np.unique(nodes)) < nodes.size:
+        raise ValueError(f"{name} joins a group twice")
+    for k, (left, right) in enumerate(nodes.astype(int)):
+        sizes[n + k] = sizes[left] + sizes[right]
+    if not np.array_equal(sizes[n:], tree[:, 3]) or (np.diff(tree[:, 2]) < -1e-9).any():
+        raise ValueError(f"{name} has groups of sizes or distances that cannot be")

@@ -1,27 +1,23 @@
-"""How alignments look in a terminal, and FASTA in and out."""
+"""How alignments look in a terminal."""
 
 from __future__ import annotations
 
-import os
 import string
 from collections.abc import Hashable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 
-from align_rudder.files import write_whole
-
 __all__ = [
+    "LETTERS",
+    "check_ids",
     "format_alignment",
     "legend",
     "letters_for",
-    "read_fasta",
     "short",
     "wrap_columns",
-    "write_fasta",
 ]
 
-_LETTERS = string.ascii_uppercase + string.ascii_lowercase + string.digits
+LETTERS = string.ascii_uppercase + string.ascii_lowercase + string.digits
 
 
 def letters_for(symbols: Sequence[Hashable]) -> list[str]:
@@ -38,8 +34,8 @@ def letters_for(symbols: Sequence[Hashable]) -> list[str]:
         isinstance(s, str) and len(s) == 1 and s.isprintable() and s not in "-> " for s in symbols
     ):
         return [str(s) for s in symbols]
-    if len(symbols) <= len(_LETTERS):
-        return list(_LETTERS[: len(symbols)])
+    if len(symbols) <= len(LETTERS):
+        return list(LETTERS[: len(symbols)])
     width = len(str(len(symbols) - 1))
     return [f"{i:0{width}d}" for i in range(len(symbols))]
 
@@ -87,7 +83,7 @@ def format_alignment(
 ) -> str:
     """Return an alignment as text: a row for each sequence, stars under conserved columns."""
     letters = letters_for(symbols)
-    _check_ids([matrix], len(symbols))
+    check_ids([matrix], len(symbols))
     cell = max((len(x) for x in letters), default=1)
     codes = np.array([*letters, "-" * cell])
     pad = cell + 1 if cell > 1 else 1
@@ -119,7 +115,8 @@ def format_alignment(
     return "\n".join([*lines, key] if key else lines)
 
 
-def _check_ids(rows: Sequence[np.ndarray], n_symbols: int) -> None:
+def check_ids(rows: Sequence[np.ndarray], n_symbols: int) -> None:
+    """Raise a `ValueError` for an event that has no symbol."""
     for row in rows:
         row = np.asarray(row)
         if row.size and (row.min() < -1 or row.max() >= n_symbols):
@@ -127,55 +124,3 @@ def _check_ids(rows: Sequence[np.ndarray], n_symbols: int) -> None:
                 f"there are {n_symbols} symbols, so event ids are 0 to {n_symbols - 1} and -1 for "
                 f"a gap; found {row.min()} to {row.max()}"
             )
-
-
-def read_fasta(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
-    """Read a FASTA file: the names, and the sequences with their gaps ("-")."""
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not a text file, so not FASTA: {error}") from error
-    names: list[str] = []
-    sequences: list[list[str]] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        line = line.strip()
-        if line.startswith(">"):
-            names.append(line[1:].strip())
-            sequences.append([])
-        elif line:
-            if not sequences:
-                raise ValueError(
-                    f"{path}, line {number}: a FASTA file begins with a line '>name', got "
-                    f"{line[:40]!r}"
-                )
-            sequences[-1].append("".join(line.split()))
-    if not names:
-        raise ValueError(f"{path} holds no sequence; a FASTA file has lines '>name' and letters")
-    return names, ["".join(parts) for parts in sequences]
-
-
-def write_fasta(
-    path: str | os.PathLike[str],
-    rows: Sequence[np.ndarray],
-    symbols: Sequence[Hashable],
-    names: Sequence[str] | None = None,
-) -> None:
-    """Write sequences or rows of an alignment (ids, gap -1) as FASTA, 80 letters a line."""
-    letters = letters_for(symbols)
-    if any(len(letter) > 1 for letter in letters):
-        raise ValueError(
-            f"there are {len(symbols)} symbols; FASTA has one letter for each, which gives out at "
-            f"{len(_LETTERS)}"
-        )
-    _check_ids(rows, len(symbols))
-    if names is not None and any("\n" in name or "\r" in name for name in names):
-        raise ValueError("a name holds a line break; FASTA names are one line")
-    if names is not None and len(names) != len(rows):
-        raise ValueError(f"got {len(names)} names for {len(rows)} sequences; give one each")
-    codes = [*letters, "-"]
-    lines: list[str] = []
-    for i, row in enumerate(rows):
-        lines.append(f">{names[i] if names else i}")
-        text = "".join(codes[e] for e in row)
-        lines += [text[k : k + 80] for k in range(0, len(text), 80)] or [""]
-    write_whole(path, lambda file: file.write(("\n".join(lines) + "\n").encode()))

@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from align_rudder.alignment import ENGINES
 from align_rudder.episodes import Episode
+from align_rudder.files import LARGEST, Flag, Maybe, Number, Whole
 
-__all__ = ["check_episodes", "check_parameters", "check_returns", "check_sequences"]
+__all__ = ["PARAMETERS", "check_episodes", "check_parameters", "check_returns", "check_sequences"]
+
+_MOST = 1e6  # beside costs above it, scores of profiles (about 1) would vanish
+PARAMETERS = {
+    "alpha": Number(-_MOST, _MOST),
+    "epsilon": Number(0, below=1),
+    "gap": Number(0, _MOST),
+    "engine": ENGINES,
+    "refine": Whole(),
+    "strategies": Maybe(Whole(1)),
+    "min_conservation": Number(0, below=1),
+    "top_n": Maybe(Whole(2)),
+    "baseline": Number(),
+    "subgoal_threshold": Maybe(Number()),
+    "subgoal_conservation": Maybe(Number(above=0, high=1)),
+    "subgoal_value": Maybe(Number()),
+    "progress": Flag(),
+}
+"""What the parameters of the model may be, but for `events` and `scoring`."""
 
 
 def check_episodes(episodes: Sequence[Episode], name: str = "episodes") -> list[Episode]:
@@ -49,26 +68,21 @@ def check_sequences(sequences: Sequence[Iterable[Hashable]]) -> list[list[Hashab
 
 def check_returns(returns: Sequence[float] | None, n: int) -> list[float]:
     """Return n finite returns; 1 each where none are given."""
-    values = np.ones(n) if returns is None else np.asarray(returns, dtype=float)
+    try:
+        values = np.ones(n) if returns is None else np.asarray(returns, dtype=float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"returns must be numbers, one for each sequence: {error}") from error
     if values.shape != (n,):
         raise ValueError(
             f"there are {n} sequences but returns of shape {values.shape}; give one each"
         )
-    if not np.isfinite(values).all():
-        raise ValueError("a return is NaN or infinite; every return must be finite")
+    if not (np.abs(values) <= LARGEST).all():
+        bad = values[~(np.abs(values) <= LARGEST)][0]
+        raise ValueError(f"a return is {bad}; every return must be finite, below {LARGEST:g}")
     return values.tolist()
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
-    """Raise an error for a parameter of the model that cannot be meant."""
-    for name in ("alpha", "epsilon", "baseline", "subgoal_threshold", "subgoal_value"):
-        value = parameters[name]
-        if value is not None and not (isinstance(value, Real) and np.isfinite(float(value))):
-            raise ValueError(f"{name}={value!r} must be a finite number")
-    for name, low in (("refine", 0), ("top_n", 2)):
-        value = parameters[name]
-        if value is not None and (not isinstance(value, Integral) or int(value) < low):
-            raise ValueError(f"{name}={value!r} must be a whole number of at least {low}")
-    share = parameters["min_conservation"]
-    if not (isinstance(share, Real) and 0 <= float(share) < 1):
-        raise ValueError(f"min_conservation={share!r} is a share, at least 0 and below 1")
+    """Raise a `ValueError` for a parameter of the model that cannot be meant."""
+    for name, kind in PARAMETERS.items():
+        kind.check(parameters[name], name)

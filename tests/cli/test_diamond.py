@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from importlib.resources import files
 from pathlib import Path
 
 import gymnasium as gym
@@ -14,62 +13,20 @@ from align_rudder.cli.main import main
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("craftax")
-import jax.numpy as jnp  # noqa: E402
+from diamond_training import SMALL, at, setup, trained  # noqa: E402, F401
 
 from align_rudder.tasks.diamond import demos as demos_module  # noqa: E402
-from align_rudder.tasks.diamond.demos import load_demonstrations, save_demonstrations  # noqa: E402
-from align_rudder.tasks.diamond.task import DiamondTask  # noqa: E402
+from align_rudder.tasks.diamond.demos import load_demonstrations  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
-COMMITTED = files("align_rudder.tasks.diamond") / "demonstrations.npz"
-
-
-@pytest.fixture(scope="module")
-def task():
-    return DiamondTask()
-
-
-@pytest.fixture(scope="module")
-def committed(task):
-    return load_demonstrations(COMMITTED, task)
 
 
 # Demonstrations
 
 
-def test_the_expert_finds_diamonds_in_most_new_worlds(task):
-    runs = demos_module.play_expert(task, 16, seed=3, keep=300, progress=False)
-    assert np.mean([run.solved for run in runs]) >= 0.6
-    kept = [run for run in runs if run.states is not None]
-    assert kept
-    for run in kept:
-        assert len(run.actions) <= 300
-        last = jax.tree.map(lambda x: jnp.asarray(x[-1]), run.states)
-        assert bool(task.solved(last)) == run.solved
-        times = np.asarray(run.states.world.timestep)
-        np.testing.assert_array_equal(times, np.arange(len(run.actions) + 1))
-
-
-@pytest.mark.parametrize("t", [0, 20, 60])
-def test_the_expert_acts_on_what_was_seen_alone(task, committed, t):
-    """Another world beyond what was seen, with mobs out of view, changes nothing it is shown."""
-    state = jax.tree.map(lambda x: jnp.asarray(x[t]), committed[0].states)
-    hidden = np.asarray(state.seen) == 0
-    assert hidden.any()
-    other = np.random.default_rng(t).integers(1, 17, hidden.shape)
-    world = state.world.replace(map=jnp.where(hidden, other, state.world.map).astype(jnp.int32))
-    far = state.world.player_position + jnp.array([[8, 0], [0, 8], [8, 8]])
-    zombies = state.world.zombies
-    here = jnp.abs(zombies.position - state.world.player_position).max(axis=1) < 6
-    moved = jnp.where(here[:, None], zombies.position, far)
-    world = world.replace(zombies=zombies.replace(position=moved))
-    one, two = (demos_module._shown(task, s) for s in (state, state._replace(world=world)))
-    for name, value in one.items():
-        np.testing.assert_array_equal(value, two[name], err_msg=name)
-
-
-def test_demonstrations_by_command(task, committed, tmp_path, monkeypatch, capsys):
+def test_demonstrations_by_command(tmp_path, monkeypatch, capsys):
     """They become a file for training, episodes for everything else, and a model."""
+    task, committed, _ = setup()
     failed = committed[0]._replace(solved=False)
     runs = [failed, *committed[::-1]]
     monkeypatch.setattr(demos_module, "play_expert", lambda *args: runs)
@@ -96,28 +53,18 @@ def test_demonstrations_by_command(task, committed, tmp_path, monkeypatch, capsy
         np.testing.assert_array_equal(episode.actions, demo.actions)
         rr = model.redistribute(episode)
         assert rr.rewards.sum() + rr.correction == pytest.approx(1.0)
-    state = jax.tree.map(lambda x: x[30], kept[0].states)
-    obs, _ = env.unwrapped.reset(options={"state": state})
+    obs, _ = env.unwrapped.reset(options={"state": at(kept[0], 30)})
     assert env.observation_space.contains(obs)
     for name, value in obs.items():
         np.testing.assert_allclose(value, episodes[0].observations[name][30], atol=1e-6)
 
 
-def test_too_few_demonstrations_are_kept_all_the_same(
-    task, committed, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setattr(demos_module, "play_expert", lambda *args: committed[:3])
+def test_too_few_demonstrations_are_kept_all_the_same(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(demos_module, "play_expert", lambda *args: setup().demos[:3])
     monkeypatch.chdir(tmp_path)
     assert main(["diamond", "demos"]) == 2
-    error = capsys.readouterr().err
-    assert "3 of them are in demonstrations.npz" in error
-    assert "3 of 3 runs found a diamond, 3 of them short enough to be kept; 10 are needed" in error
-    assert len(load_demonstrations("demonstrations.npz", task)) == 3
-    monkeypatch.setattr(demos_module, "play_expert", lambda *args: committed[:2])
-    assert main(["diamond", "demos"]) == 2  # what is there is not replaced by less
-    assert "2 of them are in demonstrations-2.npz" in capsys.readouterr().err
-    assert len(load_demonstrations("demonstrations.npz", task)) == 3
-    assert len(load_demonstrations("demonstrations-2.npz", task)) == 2
+    assert "3 of them short enough to be kept (in demonstrations.npz)" in capsys.readouterr().err
+    assert len(load_demonstrations("demonstrations.npz", setup().task)) == 3
 
 
 @pytest.mark.parametrize(
@@ -145,22 +92,29 @@ def test_what_cannot_be_done_is_said_at_once(given, says, tmp_path, monkeypatch,
 # Training and evaluation
 
 
-def test_training_and_evaluation_by_command(task, committed, tmp_path, monkeypatch, capsys):
-    """Cloned, trained for some updates, run by the main agent, counted, drawn; and not twice."""
+@pytest.fixture
+def run(trained, tmp_path, monkeypatch):  # noqa: F811
+    """A copy of the shared training, in the current folder."""
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    save_demonstrations("demos.npz", committed[:4])
-    small = ["--envs", "8", "--hidden", "8", "--pool", "8", "--worlds", "4", "--evaluations", "1"]
-    train = ["diamond", "train", "--demos", "demos.npz", "--steps", "4000", *small, "-o", "run"]
-    assert main(train) == 0
+    return tmp_path / "run"
+
+
+@pytest.mark.slow
+def test_a_training_leaves_agents_and_is_not_made_twice(run, capsys):
     for name in ("cloned.npz", "agent.npz", "manager.npz", "training.json"):
-        assert (tmp_path / "run" / name).is_file()
-    before = (tmp_path / "run" / "updates.csv").read_text()
+        assert (run / name).is_file()
+    before = (run / "updates.csv").read_text()
     assert before.count("agents,") >= 2
+    train = ["diamond", "train", *SMALL, "--demos", "demos.npz", "-o", "run"]
     assert main(train) == 0
-    assert (tmp_path / "run" / "updates.csv").read_text() == before
+    assert (run / "updates.csv").read_text() == before
     assert main([*train, "--seed", "1"]) == 2
     assert "another configuration" in capsys.readouterr().err
 
+
+@pytest.mark.slow
+def test_what_was_trained_is_counted_once_and_drawn(run, tmp_path, monkeypatch, capsys):
     counts = ["--worlds", "4", "--max-steps", "60", "--demos", "demos.npz"]
     evaluate = ["diamond", "evaluate", "run", *counts]
     assert main([*evaluate, "--json", "found.json", "--figures", "figures"]) == 0

@@ -10,6 +10,7 @@ import jax.numpy as jnp  # noqa: E402
 from workshop import GEM, TABLE, TREE, USE, Workshop, demonstrations, fitted  # noqa: E402
 
 from align_rudder.hierarchy import evaluation  # noqa: E402
+from align_rudder.hierarchy.agents import new_agent  # noqa: E402
 from align_rudder.hierarchy.aligned import AlignedTask, tables_of  # noqa: E402
 
 
@@ -54,3 +55,15 @@ def test_leaving_out_what_is_over_changes_nothing(played, limit, monkeypatch):
     assert reports[-1] == (steps < limit).sum() + np.asarray(whole.solved)[steps == limit].sum()
     assert computed == [100, 25, 6][: len(computed)]  # each size compiled once
     assert len(computed) > 1
+
+
+def test_an_evaluation_stops_before_it_takes_more_steps_than_it_may(known):
+    task, worlds = known.task, known.worlds
+    agent = new_agent(task, jax.random.key(0), (8,), symmetric=False)
+    play, key = eqx.filter_jit(evaluation.evaluate), jax.random.key(1)
+    whole = play(task, agent, worlds, key, jnp.int32(60), most=jnp.int32(10**6))
+    assert int(whole.steps.max()) == 60
+    for most in (0, 64, 1000, 1023):
+        found = play(task, agent, worlds, key, jnp.int32(60), most=jnp.int32(most))
+        assert most - 64 < int(found.steps.sum()) <= most
+        assert (found.steps <= whole.steps).all()

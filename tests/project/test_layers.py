@@ -11,9 +11,18 @@ PACKAGE = Path(__file__).parents[2] / "src" / "align_rudder"
 # From the lowest to the highest; a unit is a module or a folder. Only `__init__` and `__main__`
 # stand above all.
 LAYERS = [
-    {"_compile", "_display", "_moved", "_registration", "_warnings", "files", "sequences"},
+    {
+        "_compile",
+        "_display",
+        "_estimator",
+        "_moved",
+        "_registration",
+        "_warnings",
+        "files",
+        "sequences",
+    },
     {"text"},
-    {"episodes"},
+    {"episodes", "fasta"},
     {"events", "scoring", "kernels"},
     {"clustalw", "alignment"},
     {"strategies", "profile"},

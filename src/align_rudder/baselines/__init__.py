@@ -1,4 +1,4 @@
-"""Environments as tables, and learners compiled for them."""
+"""What Align-RUDDER is compared with: tabular learners, compiled, and RUDDER's LSTM."""
 
 from align_rudder.baselines.dqfd import learn_dqfd
 from align_rudder.baselines.gail import learn_gail

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from align_rudder._compile import njit
-from align_rudder.baselines.kernels import act, take_step, uniform
-from align_rudder.baselines.protocol import Protocol, Result, Trial, behavioural_cloning
+from align_rudder.baselines.kernels import act, begin, horizon_of, max_value, step, uniform
+from align_rudder.baselines.protocol import Protocol, Result, Trial, check_numbers
 from align_rudder.baselines.replay import find, new_tree, next_slot, put, store
 from align_rudder.episodes import Episode
 from align_rudder.tasks.mdp import TabularMDP
@@ -18,27 +19,18 @@ __all__ = ["descend", "learn_dqfd", "targets"]
 
 
 @njit(cache=True, nogil=True)
-def _best(q, s):
-    """Return the largest value of a state; without a branch, which none could predict."""
-    top = q[s, 0]
-    for a in range(1, q.shape[1]):
-        top = max(top, q[s, a])
-    return top
-
-
-@njit(cache=True, nogil=True)
 def targets(q, links, gains, i):
     """Return the one-step and the n-step target of transition i: rewards and max Q, no discount."""
     one, many = gains[i, 0], gains[i, 1]
     if links[i, 2] >= 0:
-        one += _best(q, links[i, 2])
+        one += max_value(q, links[i, 2])
     if links[i, 3] >= 0:
-        many += _best(q, links[i, 3])
+        many += max_value(q, links[i, 3])
     return one, many
 
 
 @njit(cache=True, nogil=True)
-def descend(q, s, a, goals, weights, margin, step):
+def descend(q, s, a, goals, weights, margin, rate):
     """Take one gradient step on the loss of one transition; return its one-step TD error.
 
     A margin of 0 leaves out the expert's loss, as for the agent's own transitions.
@@ -53,72 +45,65 @@ def descend(q, s, a, goals, weights, margin, step):
             if b != a and q[s, b] + margin > best:
                 rival, best = b, q[s, b] + margin
         if rival != a:
-            q[s, rival] -= step * weight_expert
+            q[s, rival] -= rate * weight_expert
             change += weight_expert
-    q[s, a] += step * change
+    q[s, a] += rate * change
     return error
 
 
 @njit(cache=True, nogil=True)
-def _replay(q, memory, tree, kept, rule, weights, scratch, rng):
+def _error(q, links, gains, i):
+    """Return the one-step TD error of transition i."""
+    return targets(q, links, gains, i)[0] - q[links[i, 0], links[i, 1]]
+
+
+@njit(cache=True, nogil=True)
+def _replay(q, memory, rule, weights, rng):
     """Learn from one batch, drawn by priority; the first `kept` transitions are demonstrations."""
-    learning_rate, margin, batch, alpha, beta, bonus, small = rule
-    links, gains = memory
-    sums, before, offsets = tree
-    picks, priorities = scratch
-    lowest = np.inf
+    links, gains, tree, kept, _, picks, priorities = memory
+    learning_rate, wanted, _, alpha, beta, demonstration_bonus, agent_bonus = rule
+    sums, _, offsets = tree
+    batch, lowest = len(picks), np.inf
     for j in range(batch):
-        picks[j] = find(sums, before, offsets, (j + uniform(rng)) / batch * sums[offsets[-1]])
+        picks[j] = find(tree, (j + uniform(rng)) / batch * sums[offsets[-1]])
         lowest = min(lowest, sums[picks[j]])
     for j in range(batch):
         i = picks[j]
         shown = i < kept
-        step = learning_rate * (lowest / sums[i]) ** beta
+        rate = learning_rate * (lowest / sums[i]) ** beta
         goals = targets(q, links, gains, i)
-        error = descend(q, links[i, 0], links[i, 1], goals, weights, margin if shown else 0.0, step)
-        priorities[j] = (abs(error) + (bonus if shown else small)) ** alpha
+        margin = wanted if shown else 0.0
+        error = descend(q, links[i, 0], links[i, 1], goals, weights, margin, rate)
+        bonus = demonstration_bonus if shown else agent_bonus
+        priorities[j] = (abs(error) + bonus) ** alpha
     for j in range(batch):
-        put(sums, before, offsets, picks[j], priorities[j])
+        put(tree, picks[j], priorities[j])
 
 
 @njit(cache=True, nogil=True)
-def _pretrain(q, memory, tree, kept, rule, weights, steps, rng):
-    """Learn from the demonstrations alone."""
-    scratch = np.empty(rule[2], np.int64), np.empty(rule[2])
-    for _ in range(steps):
-        _replay(q, memory, tree, kept, rule, weights, scratch, rng)
-
-
-@njit(cache=True, nogil=True)
-def _train(tables, starts, q, replay, rule, weights, n_step, epsilon, episodes, rng):
+def _train(q, memory, rule, weights, tables, epsilon, episodes, rng):
     """Learn q in place for some episodes, a batch for each step; return the steps taken."""
-    next_states, cumulative, rewards, terminal, time_factor = tables
-    memory, tree, kept, capacity, cursor = replay
-    links, gains = memory
-    sums, before, offsets = tree
-    alpha, small = rule[3], rule[6]
-    horizon = len(time_factor) - 1
+    links, gains, tree, kept, cursor, _, _ = memory
+    _, _, n_step, alpha, _, _, bonus = rule
+    horizon = horizon_of(tables)
     states, actions = np.empty(horizon + 1, np.int64), np.empty(horizon, np.int64)
     returns = np.zeros(horizon + 1)
-    scratch = np.empty(rule[2], np.int64), np.empty(rule[2])
     steps = 0
     for _ in range(episodes):
-        s = starts[int(uniform(rng) * len(starts))]
+        s = begin(tables, rng)
         states[0] = s
-        for t in range(horizon):
+        for t in range(1, horizon + 1):
             a = act(q, s, epsilon, rng)
-            k = take_step(cumulative, s, a, rng)
-            returns[t + 1] = returns[t] + rewards[s, a, k] * time_factor[t + 1]
-            ended = terminal[s, a, k] or t + 1 == horizon
-            s = next_states[s, a, k]
-            actions[t], states[t + 1] = a, -1 if ended else s
+            s, reward, ended = step(tables, s, a, t, rng)
+            ended = ended or t == horizon
+            returns[t] = returns[t - 1] + reward
+            actions[t - 1], states[t] = a, -1 if ended else s
             # A step joins the memory when the n after it are known; the end makes all known.
-            for known in range(max(t + 1 - n_step, 0), t + 1 if ended else max(t + 2 - n_step, 0)):
-                i = next_slot(cursor, kept, capacity)
-                store(links, gains, i, states, actions, returns, known, t + 1, n_step)
-                error = targets(q, links, gains, i)[0] - q[states[known], actions[known]]
-                put(sums, before, offsets, i, (abs(error) + small) ** alpha)
-            _replay(q, memory, tree, kept, rule, weights, scratch, rng)
+            for known in range(max(t - n_step, 0), t if ended else max(t + 1 - n_step, 0)):
+                i = next_slot(cursor, kept, len(links) - kept)
+                store(links, gains, i, states, actions, returns, known, t, n_step)
+                put(tree, i, (abs(_error(q, links, gains, i)) + bonus) ** alpha)
+            _replay(q, memory, rule, weights, rng)
             steps += 1
             if ended:
                 break
@@ -191,80 +176,50 @@ def learn_dqfd(
         nothing, once the n steps after it are known. There is no discount, no target network (so
         that double Q-learning is Q-learning) and no decay of weights: a table needs none of them.
     """
-    _check(
-        learning_rate=(learning_rate, 0 < learning_rate <= 0.5, "above 0 and at most 0.5"),
-        n_step=(n_step, n_step >= 1, "at least 1"),
-        margin=(margin, margin >= 0, "at least 0"),
-        pretraining_steps=(pretraining_steps, pretraining_steps >= 0, "at least 0"),
-        batch=(batch, batch >= 1, "at least 1"),
-        capacity=(capacity, capacity >= 1, "at least 1"),
-        alpha=(alpha, 0 <= alpha <= 1, "0 to 1"),
-        beta=(beta, 0 <= beta <= 1, "0 to 1"),
-        demonstration_bonus=(demonstration_bonus, demonstration_bonus > 0, "above 0"),
-        agent_bonus=(agent_bonus, agent_bonus > 0, "above 0"),
-        pretraining_weights=(
-            pretraining_weights,
-            len(pretraining_weights) == 3 and min(pretraining_weights) >= 0,
-            "three numbers of at least 0",
-        ),
-        weights=(weights, len(weights) == 3 and min(weights) >= 0, "three numbers of at least 0"),
+    check_numbers(
+        learning_rate=(learning_rate, "(0, 0.5]"),
+        n_step=(n_step, "whole [1, inf)"),
+        margin=(margin, "[0, inf)"),
+        pretraining_steps=(pretraining_steps, "whole [0, inf)"),
+        batch=(batch, "whole [1, inf)"),
+        capacity=(capacity, "whole [1, inf)"),
+        alpha=(alpha, "[0, 1]"),
+        beta=(beta, "[0, 1]"),
+        demonstration_bonus=(demonstration_bonus, "(0, inf)"),
+        agent_bonus=(agent_bonus, "(0, inf)"),
     )
+    for name, given in (("pretraining_weights", pretraining_weights), ("weights", weights)):
+        if len(given) != 3 or not min(given) >= 0:
+            raise ValueError(f"{name}={given} must be three numbers of at least 0")
     trial = Trial(mdp, demonstrations, protocol, seed)
-    q = behavioural_cloning(mdp, demonstrations, seed, initial_scale, initial_mean)
-    replay: Any = _memory_of(trial, n_step, capacity)
-    memory, tree, kept = replay[:3]
+    q = trial.cloned(initial_scale, initial_mean)
+    rates = map(float, (alpha, beta, demonstration_bonus, agent_bonus))
+    rule = (float(learning_rate), float(margin), int(n_step), *rates)
+    memory = _memory_of(trial, int(n_step), int(capacity), int(batch))
+    links, gains, tree, kept = memory[:4]
     for i in range(kept):
-        error = targets(q, *memory, i)[0] - q[memory[0][i, 0], memory[0][i, 1]]
-        put(*tree, i, (abs(error) + demonstration_bonus) ** alpha)
-    rule: Any = (
-        float(learning_rate),
-        float(margin),
-        int(batch),
-        float(alpha),
-        float(beta),
-        float(demonstration_bonus),
-        float(agent_bonus),
-    )
-    first: Any = tuple(float(w) for w in pretraining_weights)
-    then: Any = tuple(float(w) for w in weights)
-    _pretrain(q, memory, tree, kept, rule, first, int(pretraining_steps), trial.rng)
-    epsilon = trial.protocol.epsilon
-
-    def train(episodes: int) -> int:
-        return _train(
-            trial.tables,
-            trial.starts,
-            q,
-            replay,
-            rule,
-            then,
-            int(n_step),
-            epsilon,
-            episodes,
-            trial.rng,
-        )
-
-    return trial.run(q, train)
+        put(tree, i, (abs(_error(q, links, gains, i)) + demonstration_bonus) ** alpha)
+    for _ in range(pretraining_steps):
+        _replay(q, memory, rule, tuple(map(float, pretraining_weights)), trial.rng)
+    return trial.run(q, partial(_train, q, memory, rule, tuple(map(float, weights))))
 
 
-def _check(**parameters: tuple[Any, bool, str]) -> None:
-    """Raise an error for the first parameter, given as (value, whether it is right, needed)."""
-    for name, (value, right, needed) in parameters.items():
-        if not right:
-            raise ValueError(f"{name}={value} must be {needed}")
+def _memory_of(trial: Trial, n_step: int, capacity: int, batch: int) -> tuple[Any, ...]:
+    """Return the memory of the kernels, with the demonstrations in it.
 
-
-def _memory_of(trial: Trial, n_step: int, capacity: int) -> tuple[Any, ...]:
-    """Return memory, tree, how many transitions are kept, capacity for more, and the cursor."""
-    shown = trial.transitions()
-    kept = sum(len(part[0]) for part in shown)
-    memory = (np.zeros((kept + capacity, 4), np.int32), np.zeros((kept + capacity, 2)))
+    It is links, gains, tree, the number of demonstrated steps, the cursor of the agent's, and room
+    for the picks and priorities of a batch.
+    """
+    kept = sum(len(actions) for _, actions, _ in trial.paths)
+    size = kept + capacity
+    links, gains = np.zeros((size, 4), np.int32), np.zeros((size, 2))
     slot = 0
-    for states, actions, rewards, _, _ in shown:
-        n = len(states)
-        path = np.append(states, -1)
+    for states, actions, rewards in trial.paths:
+        n = len(actions)
+        path = np.append(states[:-1], -1)
         returns = np.concatenate([[0.0], np.cumsum(rewards)])
         for t in range(n):
-            store(*memory, slot, path, actions, returns, t, n, n_step)
+            store(links, gains, slot, path, actions, returns, t, n, n_step)
             slot += 1
-    return memory, new_tree(kept + capacity), kept, int(capacity), np.zeros(1, np.int64)
+    picks, priorities = np.empty(batch, np.int64), np.empty(batch)
+    return links, gains, new_tree(size), kept, np.zeros(1, np.int64), picks, priorities

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 import numpy as np
 
 from align_rudder._compile import njit
-from align_rudder.baselines.kernels import take_step, uniform
-from align_rudder.baselines.protocol import Protocol, Result, Trial, behavioural_cloning
+from align_rudder.baselines.kernels import begin, horizon_of, max_value, step, uniform
+from align_rudder.baselines.protocol import Protocol, Result, Trial, check_numbers
 from align_rudder.episodes import Episode
 from align_rudder.tasks.mdp import TabularMDP
 
@@ -40,10 +41,7 @@ def imitation_reward(logit, kind):
 @njit(cache=True, nogil=True)
 def softmax(logits, s, out):
     """Write the probabilities of the actions of a state into `out`."""
-    top = logits[s, 0]
-    for a in range(1, len(out)):
-        top = max(top, logits[s, a])
-    total = 0.0
+    top, total = max_value(logits, s), 0.0
     for a in range(len(out)):
         out[a] = np.exp(logits[s, a] - top)
         total += out[a]
@@ -52,18 +50,17 @@ def softmax(logits, s, out):
 
 
 @njit(cache=True, nogil=True)
-def discriminate(scores, s, a, label, step):
-    """Take one step of logistic regression for one state and action: label 1 is demonstrated."""
-    scores[s, a] += step * (label - 1.0 / (1.0 + np.exp(-scores[s, a])))
+def discriminate(scores, s, a, label, rate):
+    """Take one step of logistic regression for a state and action: label 1 is demonstrated."""
+    scores[s, a] += rate * (label - 1.0 / (1.0 + np.exp(-scores[s, a])))
 
 
 @njit(cache=True, nogil=True)
-def _play(tables, s, logits, episode, epsilon, rng):
-    """Act for one episode into its arrays; return its length and whether it ended by itself."""
-    next_states, cumulative, _, terminal, _ = tables
+def _play(logits, episode, tables, epsilon, rng):
+    """Play one episode into its arrays; return its length and whether it terminated."""
     states, actions, chances = episode
     n_actions = logits.shape[1]
-    n, ended = 0, False
+    s, n, ended = begin(tables, rng), 0, False
     while n < len(actions) and not ended:
         softmax(logits, s, chances[n])
         a, u = 0, uniform(rng)
@@ -73,33 +70,32 @@ def _play(tables, s, logits, episode, epsilon, rng):
             while a < n_actions - 1 and u >= chances[n, a]:
                 u -= chances[n, a]
                 a += 1
-        k = take_step(cumulative, s, a, rng)
         states[n], actions[n] = s, a
-        s, ended = next_states[s, a, k], terminal[s, a, k]
         n += 1
+        s, _, ended = step(tables, s, a, n, rng)
     states[n] = s
     return n, ended
 
 
 @njit(cache=True, nogil=True)
-def _tell_apart(scores, episode, n, length, shown, step, rng):
-    """Train the discriminator on n steps of either side.
+def _train_discriminator(scores, episode, n, length, shown, rate, rng):
+    """Train the discriminator on n steps of the agent and n of the demonstrations.
 
-    Those of the agent are drawn as if its episode of n steps went on to `length` in its last state.
+    The agent's are drawn as if its episode of n steps went on to `length` in its last state.
     """
     states, actions, _ = episode
     for _ in range(n):
         t, i = int(uniform(rng) * length), int(uniform(rng) * len(shown))
         if t < n:
-            discriminate(scores, states[t], actions[t], 0.0, step)
+            discriminate(scores, states[t], actions[t], 0.0, rate)
         else:
-            discriminate(scores, states[n], 0, 0.0, step)
-        discriminate(scores, shown[i, 0], shown[i, 1], 1.0, step)
+            discriminate(scores, states[n], 0, 0.0, rate)
+        discriminate(scores, shown[i, 0], shown[i, 1], 1.0, rate)
 
 
 @njit(cache=True, nogil=True)
 def advantages(rewards, values, last, gamma, trace, out):
-    """Write A_t = δ_t + γλ A_{t+1} into `out`; `last` is the value after the last step."""
+    """Write the advantages A_t = δ_t + γλ A_{t+1} (GAE) into `out`; `last` is V(s_T)."""
     future, advantage = last, 0.0
     for t in range(len(rewards) - 1, -1, -1):
         advantage = rewards[t] + gamma * future - values[t] + gamma * trace * advantage
@@ -108,7 +104,7 @@ def advantages(rewards, values, last, gamma, trace, out):
 
 
 @njit(cache=True, nogil=True)
-def policy_step(logits, s, a, chances, weight, epsilon, entropy, step):
+def policy_step(logits, s, a, chances, weight, epsilon, entropy, rate):
     """Move the logits of s along weight · ∇ log b(a) + entropy · ∇ H(π), b = (1 − ε) π + ε/A."""
     n_actions = len(chances)
     taken = (1.0 - epsilon) * chances[a]
@@ -121,26 +117,24 @@ def policy_step(logits, s, a, chances, weight, epsilon, entropy, step):
         change = weight * share * ((1.0 if b == a else 0.0) - chances[b])
         if entropy > 0.0:
             change -= entropy * chances[b] * (np.log(chances[b] + _TINY) + disorder)
-        logits[s, b] += step * change
+        logits[s, b] += rate * change
 
 
 @njit(cache=True, nogil=True)
-def _train(tables, starts, learned, shown, rule, epsilon, episodes, rng):
+def _train(logits, values, scores, shown, rule, tables, epsilon, episodes, rng):
     """Learn policy, values and discriminator in place for some episodes; return the steps taken."""
-    logits, values, scores = learned
     policy_rate, value_rate, discriminator_rate, gamma, trace, entropy, kind, absorbing = rule
-    horizon = len(tables[4]) - 1
+    horizon = horizon_of(tables)
     states, actions = np.empty(horizon + 1, np.int64), np.empty(horizon, np.int64)
     chances = np.empty((horizon, logits.shape[1]))
     rewards, before, gains = np.empty(horizon), np.empty(horizon), np.empty(horizon)
     episode = (states, actions, chances)
     steps = 0
     for _ in range(episodes):
-        start = starts[int(uniform(rng) * len(starts))]
-        n, ended = _play(tables, start, logits, episode, epsilon, rng)
+        n, ended = _play(logits, episode, tables, epsilon, rng)
         steps += n
         length = horizon if absorbing and ended else n
-        _tell_apart(scores, episode, n, length, shown, discriminator_rate, rng)
+        _train_discriminator(scores, episode, n, length, shown, discriminator_rate, rng)
         last = 0.0 if ended else values[states[n]]
         if ended and absorbing:
             last = imitation_reward(scores[states[n], 0], kind) / (1.0 - gamma)
@@ -153,10 +147,9 @@ def _train(tables, starts, learned, shown, rule, epsilon, episodes, rng):
             square += gains[t] * gains[t]
         scale = 1.0 / (np.sqrt(square / n) + _TINY)
         for t in range(n):
-            s = states[t]
+            s, a, weight = states[t], actions[t], gains[t] * scale
             values[s] += value_rate * (gains[t] + before[t] - values[s])
-            weight = gains[t] * scale
-            policy_step(logits, s, actions[t], chances[t], weight, epsilon, entropy, policy_rate)
+            policy_step(logits, s, a, chances[t], weight, epsilon, entropy, policy_rate)
     return steps
 
 
@@ -218,48 +211,29 @@ def learn_gail(
     kinds = {"positive": _POSITIVE, "negative": _NEGATIVE, "difference": _DIFFERENCE}
     if reward not in kinds:
         raise ValueError(f"reward={reward!r} is not known; use one of {sorted(kinds)}")
-    for name, value, right, needed in (
-        ("policy_rate", policy_rate, policy_rate > 0, "above 0"),
-        ("value_rate", value_rate, 0 < value_rate <= 1, "above 0 and at most 1"),
-        ("discriminator_rate", discriminator_rate, discriminator_rate > 0, "above 0"),
-        ("gamma", gamma, 0 <= gamma < 1, "at least 0 and below 1"),
-        ("trace", trace, 0 <= trace <= 1, "0 to 1"),
-        ("entropy", entropy, entropy >= 0, "at least 0"),
-    ):
-        if not right:
-            raise ValueError(f"{name}={value} must be {needed}")
-    trial = Trial(mdp, demonstrations, protocol, seed)
-    logits = behavioural_cloning(mdp, demonstrations, seed, initial_scale)
-    learned: Any = logits, np.zeros(mdp.n_states), np.zeros_like(logits)
-    shown = _pairs_of(trial, absorbing)
-    rule: Any = (
-        float(policy_rate),
-        float(value_rate),
-        float(discriminator_rate),
-        float(gamma),
-        float(trace),
-        float(entropy),
-        kinds[reward],
-        bool(absorbing),
+    check_numbers(
+        policy_rate=(policy_rate, "(0, inf)"),
+        value_rate=(value_rate, "(0, 1]"),
+        discriminator_rate=(discriminator_rate, "(0, inf)"),
+        gamma=(gamma, "[0, 1)"),
+        trace=(trace, "[0, 1]"),
+        entropy=(entropy, "[0, inf)"),
     )
-    epsilon = trial.protocol.epsilon
-
-    def train(episodes: int) -> int:
-        return _train(
-            trial.tables, trial.starts, learned, shown, rule, epsilon, episodes, trial.rng
-        )
-
-    return trial.run(logits, train)
+    trial = Trial(mdp, demonstrations, protocol, seed)
+    logits = trial.cloned(initial_scale)
+    values, scores = np.zeros(mdp.n_states), np.zeros_like(logits)
+    rates = map(float, (policy_rate, value_rate, discriminator_rate, gamma, trace, entropy))
+    rule = (*rates, kinds[reward], bool(absorbing))
+    shown = _pairs_of(trial, absorbing)
+    return trial.run(logits, partial(_train, logits, values, scores, shown, rule))
 
 
 def _pairs_of(trial: Trial, absorbing: bool) -> np.ndarray:
-    """Return state and action of each demonstrated step, and of those where it stays at its end."""
+    """Return state and action of each demonstrated step, those in an absorbing end included."""
     pairs = []
-    for episode, (states, actions, _, following, _) in zip(
-        trial.demonstrations, trial.transitions()
-    ):
-        pairs.append(np.stack([states, actions], axis=1))
-        rest = max(trial.mdp.horizon - len(states), 0)
-        if absorbing and not episode.truncated:
-            pairs.append(np.tile([following[-1], 0], (rest, 1)))
+    for (states, actions, _), ended in zip(trial.paths, trial.ended, strict=True):
+        pairs.append(np.stack([states[:-1], actions], axis=1))
+        rest = max(trial.mdp.horizon - len(actions), 0)
+        if absorbing and ended:
+            pairs.append(np.tile([states[-1], 0], (rest, 1)))
     return np.concatenate(pairs)

@@ -1,7 +1,10 @@
-"""Compiled pieces that all tabular learners share: random numbers, steps, evaluation.
+"""Compiled pieces that all tabular learners share: random numbers, steps, backups, evaluation.
 
 The random numbers are the kernels' own (xorshift64*), so that a trial is the same on every machine,
-whatever else runs.
+whatever else runs. `tables` are the arrays of a `TabularMDP` (next states, cumulative
+probabilities, rewards, ends, time factors) and the start states. Such arguments are plain tuples,
+not named ones: Numba's cache refers to their classes by name, and cannot be read any more once one
+is renamed.
 """
 
 from __future__ import annotations
@@ -10,7 +13,19 @@ import numpy as np
 
 from align_rudder._compile import njit
 
-__all__ = ["act", "evaluate", "greedy", "seeded", "take_step", "uniform"]
+__all__ = [
+    "act",
+    "begin",
+    "evaluate",
+    "greedy",
+    "horizon_of",
+    "max_value",
+    "q_backup",
+    "seeded",
+    "step",
+    "trace_backup",
+    "uniform",
+]
 
 
 @njit(cache=True, nogil=True)
@@ -38,12 +53,21 @@ def uniform(rng):
 
 @njit(cache=True, nogil=True)
 def greedy(q, s):
-    """Return the first action of the largest value."""
+    """Return the greedy action, the first one among equals."""
     best = 0
     for a in range(1, q.shape[1]):
         if q[s, a] > q[s, best]:
             best = a
     return best
+
+
+@njit(cache=True, nogil=True)
+def max_value(q, s):
+    """Return max_a Q(s, a); without branches, as no processor could predict them."""
+    top = q[s, 0]
+    for a in range(1, q.shape[1]):
+        top = max(top, q[s, a])
+    return top
 
 
 @njit(cache=True, nogil=True)
@@ -55,31 +79,66 @@ def act(q, s, epsilon, rng):
 
 
 @njit(cache=True, nogil=True)
-def take_step(cumulative, s, a, rng):
-    """Return which outcome of state and action happens."""
-    u, k = uniform(rng), 0
-    while cumulative[s, a, k] <= u:
-        k += 1
-    return k
+def horizon_of(tables):
+    """Return the time limit of an episode."""
+    return len(tables[4]) - 1
 
 
 @njit(cache=True, nogil=True)
-def evaluate(tables, starts, q, epsilon, episodes, rng):
+def begin(tables, rng):
+    """Return a start state."""
+    starts = tables[5]
+    return starts[int(uniform(rng) * len(starts))]
+
+
+@njit(cache=True, nogil=True)
+def step(tables, s, a, t, rng):
+    """Take an action as step t (from 1); return next state, reward and whether it terminates."""
+    next_states, cumulative, rewards, terminal, time_factor, _ = tables
+    u, k = uniform(rng), 0
+    while cumulative[s, a, k] <= u:
+        k += 1
+    return next_states[s, a, k], rewards[s, a, k] * time_factor[t], terminal[s, a, k]
+
+
+@njit(cache=True, nogil=True)
+def q_backup(q, s, a, reward, future, learning_rate):
+    """Move Q(s, a) towards reward + future."""
+    q[s, a] += learning_rate * (reward + future - q[s, a])
+
+
+@njit(cache=True, nogil=True)
+def trace_backup(q, states, actions, rewards, parts, n, learning_rate, trace, bootstrap):
+    """Learn from an episode of n steps, backwards, with G_t = R_{t+1} + λ G_{t+1}.
+
+    Bootstrapping adds (1−λ) max Q. From one part of an episode to the next, G begins anew.
+    """
+    g = 0.0
+    for t in range(n - 1, -1, -1):
+        if t < n - 1 and parts[t] != parts[t + 1]:
+            g = 0.0
+        future = trace * g
+        if bootstrap and t < n - 1:
+            future += (1.0 - trace) * max_value(q, states[t + 1])
+        g = rewards[t] + future
+        q[states[t], actions[t]] += learning_rate * (g - q[states[t], actions[t]])
+
+
+@njit(cache=True, nogil=True)
+def evaluate(q, tables, epsilon, episodes, rng):
     """Return the mean return of the ε-greedy policy, spread evenly over the start states."""
-    next_states, cumulative, rewards, terminal, time_factor = tables
     policy = np.empty(q.shape[0], np.int64)
     for s in range(q.shape[0]):
         policy[s] = greedy(q, s)
-    total = 0.0
+    starts, total = tables[5], 0.0
     for i in range(episodes):
         s = starts[i * len(starts) // episodes]
-        for t in range(1, len(time_factor)):
+        for t in range(1, horizon_of(tables) + 1):
             a = policy[s]
             if uniform(rng) < epsilon:
                 a = int(uniform(rng) * q.shape[1])
-            k = take_step(cumulative, s, a, rng)
-            total += rewards[s, a, k] * time_factor[t]
-            if terminal[s, a, k]:
+            s, reward, ended = step(tables, s, a, t, rng)
+            total += reward
+            if ended:
                 break
-            s = next_states[s, a, k]
     return total / episodes

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from align_rudder._compile import njit
-from align_rudder.baselines.kernels import act, greedy, take_step, uniform
-from align_rudder.baselines.protocol import (
-    Protocol,
-    Result,
-    Trial,
-    behavioural_cloning,
-    check_numbers,
+from align_rudder.baselines.kernels import (
+    act,
+    begin,
+    horizon_of,
+    max_value,
+    q_backup,
+    step,
+    trace_backup,
 )
+from align_rudder.baselines.protocol import Protocol, Result, Trial, check_numbers
 from align_rudder.episodes import Episode
 from align_rudder.events import StateEvents
 from align_rudder.model import AlignRudder
@@ -25,27 +28,37 @@ from align_rudder.tasks.mdp import TabularMDP
 __all__ = ["learn_align_rudder", "learn_q"]
 
 _Q, _TRACE, _WINDOW = 0, 1, 2
-_LARGE = 1e9
+
+
+# Of a learner that is paid by the environment: `event_of` is empty.
+_NO_PROFILE = (
+    np.empty(0, np.int64),
+    np.zeros(1, np.int64),
+    np.empty((1, 1)),
+    np.array([0, 1]),
+    0.0,
+    0.0,
+    False,
+)
 
 
 @njit(cache=True, nogil=True)
-def _train(tables, starts, q, profile, rule, epsilon, episodes, rng):
+def _train(q, profile, rule, tables, epsilon, episodes, rng):
     """Learn q in place for some episodes; return the steps taken.
 
     With an empty `event_of` the reward is the environment's, otherwise the redistributed one.
     Sub-task k has rows k·S to (k+1)·S of q; `offset_of` says where the table begins for a cell.
     """
-    next_states, cumulative, rewards, terminal, time_factor = tables
-    event_of, offset_of, pssm, bounds, gap, scale, settle = profile
     method, learning_rate, trace, window = rule
-    horizon = len(time_factor) - 1
+    event_of, offset_of, pssm, bounds, gap, scale, settle = profile
+    horizon = horizon_of(tables)
     rows, actions = np.empty(horizon + 1, np.int64), np.empty(horizon, np.int64)
     gains, parts = np.empty(horizon), np.empty(horizon, np.int64)
     row = np.zeros(pssm.shape[1])
     redistributing = len(event_of) > 0
     steps = 0
     for _ in range(episodes):
-        s = starts[int(uniform(rng) * len(starts))]
+        s = begin(tables, rng)
         event, score, cell, given, ret, n, offset = -1, 0.0, 0, 0.0, 0.0, 0, 0
         if redistributing:
             row[:] = 0.0
@@ -56,14 +69,12 @@ def _train(tables, starts, q, profile, rule, epsilon, episodes, rng):
         rows[0] = s + offset
         for t in range(1, horizon + 1):
             a = act(q, s + offset, epsilon, rng)
-            k = take_step(cumulative, s, a, rng)
-            following, ended = next_states[s, a, k], terminal[s, a, k]
-            gain = rewards[s, a, k] * time_factor[t]
+            s, gain, ended = step(tables, s, a, t, rng)
             ret += gain
             parts[t - 1] = offset
             if redistributing:
                 gain = 0.0
-                entered = event_of[following]
+                entered = event_of[s]
                 if entered >= 0 and entered != event:
                     event = entered
                     new, cell = advance(row, event, pssm, bounds, gap, cell)
@@ -73,85 +84,57 @@ def _train(tables, starts, q, profile, rule, epsilon, episodes, rng):
                     offset = offset_of[cell]
                 if settle and (ended or t == horizon):
                     gain += ret - given
-            here, there = rows[t - 1], following + offset
             if method == _Q:
                 # What another sub-agent will earn is not this one's.
                 last = ended or t == horizon or offset != parts[t - 1]
-                future = 0.0 if last else q[there, greedy(q, there)]
-                q[here, a] += learning_rate * (gain + future - q[here, a])
-            rows[t], actions[t - 1], gains[t - 1] = there, a, gain
-            n, s = t, following
+                future = 0.0 if last else max_value(q, s + offset)
+                q_backup(q, rows[t - 1], a, gain, future, learning_rate)
+            rows[t], actions[t - 1], gains[t - 1] = s + offset, a, gain
+            n = t
             if ended:
                 break
         steps += n
         if method == _TRACE:
-            _trace(q, rows, actions, gains, parts, n, learning_rate, trace, not redistributing)
+            bootstrap = not redistributing
+            trace_backup(q, rows, actions, gains, parts, n, learning_rate, trace, bootstrap)
         elif method == _WINDOW:
-            _window(q, rows, actions, gains, n, learning_rate, window)
+            _window_backup(q, rows, actions, gains, n, learning_rate, window)
     return steps
 
 
 @njit(cache=True, nogil=True)
-def _trace(q, rows, actions, gains, parts, n, learning_rate, trace, bootstrap):
-    """Update backwards with G_t = R_{t+1} + λ G_{t+1}; bootstrapping adds (1−λ) max Q."""
-    g = 0.0
-    for t in range(n - 1, -1, -1):
-        if t < n - 1 and parts[t] != parts[t + 1]:
-            g = 0.0
-        future = trace * g
-        if bootstrap and t < n - 1:
-            future += (1.0 - trace) * q[rows[t + 1], greedy(q, rows[t + 1])]
-        g = gains[t] + future
-        q[rows[t], actions[t]] += learning_rate * (g - q[rows[t], actions[t]])
-
-
-@njit(cache=True, nogil=True)
-def _window(q, rows, actions, gains, n, learning_rate, window):
+def _window_backup(q, rows, actions, gains, n, learning_rate, window):
     """Update with the sum of the next rewards: κ of that many steps; 1 is the reward alone."""
     total = 0.0
     for t in range(n - 1, -1, -1):
         total += gains[t]
         if t + window < n:
             total -= gains[t + window]
-        q[rows[t], actions[t]] += learning_rate * (total - q[rows[t], actions[t]])
+        q_backup(q, rows[t], actions[t], total, 0.0, learning_rate)
 
 
 @njit(cache=True, nogil=True)
-def _evaluate_subtasks(tables, starts, q, profile, epsilon, episodes, rng):
+def _evaluate_subtasks(q, profile, tables, epsilon, episodes, rng):
     """Return the mean return of sub-agents that take over from each other along the alignment."""
-    next_states, cumulative, rewards, terminal, time_factor = tables
     event_of, offset_of, pssm, bounds, gap, _, _ = profile
-    row = np.zeros(pssm.shape[1])
-    total = 0.0
+    row, starts, total = np.zeros(pssm.shape[1]), tables[5], 0.0
     for i in range(episodes):
         s = starts[i * len(starts) // episodes]
         row[:] = 0.0
         event, cell = event_of[s], 0
         if event >= 0:
             _, cell = advance(row, event, pssm, bounds, gap, 0)
-        for t in range(1, len(time_factor)):
+        for t in range(1, horizon_of(tables) + 1):
             a = act(q, s + offset_of[cell], epsilon, rng)
-            k = take_step(cumulative, s, a, rng)
-            total += rewards[s, a, k] * time_factor[t]
-            if terminal[s, a, k]:
+            s, reward, ended = step(tables, s, a, t, rng)
+            total += reward
+            if ended:
                 break
-            s = next_states[s, a, k]
             entered = event_of[s]
             if entered >= 0 and entered != event:
                 event = entered
                 _, cell = advance(row, event, pssm, bounds, gap, cell)
     return total / episodes
-
-
-_NOTHING: Any = (
-    np.empty(0, np.int64),
-    np.zeros(1, np.int64),
-    np.empty((1, 1)),
-    np.array([0, 1]),
-    0.0,
-    0.0,
-    False,
-)
 
 
 def learn_q(
@@ -178,21 +161,11 @@ def learn_q(
         initial_mean: Mean value of the actions where no demonstration was.
         protocol: How the trial is run and judged.
     """
+    check_numbers(learning_rate=(learning_rate, "[0, 1]"), trace=(trace, "[0, 1]"))
     trial = Trial(mdp, demonstrations, protocol, seed)
-    check_numbers(
-        learning_rate=(learning_rate, 0, 1),
-        trace=(trace, 0, 1),
-        initial_scale=(initial_scale, -_LARGE, _LARGE),
-        initial_mean=(initial_mean, -_LARGE, _LARGE),
-    )
-    q = behavioural_cloning(mdp, demonstrations, seed, initial_scale, initial_mean)
-    rule: Any = (_TRACE if trace > 0 else _Q, float(learning_rate), float(trace), 1)
-    epsilon = trial.protocol.epsilon
-
-    def train(episodes: int) -> int:
-        return _train(trial.tables, trial.starts, q, _NOTHING, rule, epsilon, episodes, trial.rng)
-
-    return trial.run(q, train)
+    q = trial.cloned(initial_scale, initial_mean)
+    rule = (_TRACE if trace > 0 else _Q, float(learning_rate), float(trace), 1)
+    return trial.run(q, partial(_train, q, _NO_PROFILE, rule))
 
 
 def learn_align_rudder(
@@ -244,50 +217,28 @@ def learn_align_rudder(
             f"subtasks go with method='trace' or 'q-learning', not {method!r}, whose window would "
             "reach over the end of a sub-task"
         )
-    trial = Trial(mdp, demonstrations, protocol, seed)
     check_numbers(
-        learning_rate=(learning_rate, 0, 1),
-        trace=(trace, 0, 1),
-        window=(window, 1, _LARGE),
-        initial_scale=(initial_scale, -_LARGE, _LARGE),
-        initial_mean=(initial_mean, -_LARGE, _LARGE),
+        learning_rate=(learning_rate, "[0, 1]"),
+        trace=(trace, "[0, 1]"),
+        window=(window, "whole [1, inf)"),
     )
+    trial = Trial(mdp, demonstrations, protocol, seed)
     if model is None:
         model = AlignRudder(StateEvents(max_events=max_events), strategies=1).fit(demonstrations)
-    profile, n_tables = _profile(model, mdp.n_states, settle, subtasks)
-    q = np.tile(
-        behavioural_cloning(mdp, demonstrations, seed, initial_scale, initial_mean), (n_tables, 1)
-    )
-    rule: Any = (
-        methods[method],
-        float(learning_rate),
-        float(trace),
-        1 if method == "direct" else int(window),
-    )
-    p = trial.protocol
-
-    def train(episodes: int) -> int:
-        return _train(trial.tables, trial.starts, q, profile, rule, p.epsilon, episodes, trial.rng)
-
+    profile, n_tables = _profile_of(model, mdp.n_states, settle, subtasks)
+    q = np.tile(trial.cloned(initial_scale, initial_mean), (n_tables, 1))
+    seen = 1 if method == "direct" else int(window)
+    rule = (methods[method], float(learning_rate), float(trace), seen)
+    train = partial(_train, q, profile, rule)
     if not subtasks:
         return trial.run(q, train)
-    result = trial.run(
-        q.reshape(n_tables, mdp.n_states, -1),
-        train,
-        lambda: _evaluate_subtasks(
-            trial.tables,
-            trial.starts,
-            q,
-            profile,
-            p.evaluation_epsilon,
-            p.evaluation_episodes,
-            trial.rng,
-        ),
-    )
-    return result
+    judge = partial(_evaluate_subtasks, q, profile)
+    return trial.run(q.reshape(n_tables, mdp.n_states, -1), train, judge)
 
 
-def _profile(model: AlignRudder, n_states: int, settle: bool, subtasks: bool) -> tuple[Any, int]:
+def _profile_of(
+    model: AlignRudder, n_states: int, settle: bool, subtasks: bool
+) -> tuple[tuple[Any, ...], int]:
     """Return what the kernels need of a model, and how many tables its sub-tasks have."""
     events = getattr(model, "events_", None)
     if not isinstance(events, StateEvents) or events.states_.shape[1] != 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,7 +14,7 @@ from align_rudder.baselines.kernels import evaluate, seeded
 from align_rudder.episodes import Episode
 from align_rudder.tasks.mdp import TabularMDP
 
-__all__ = ["Protocol", "Result", "Trial", "behavioural_cloning"]
+__all__ = ["Protocol", "Result", "Trial", "behavioural_cloning", "check_numbers"]
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,14 @@ class Protocol:
     max_episodes: int = 20_000
 
     def __post_init__(self) -> None:
-        for name in ("epsilon", "evaluation_epsilon"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be a probability, 0 to 1")
-        for name in ("evaluate_every", "evaluation_episodes", "max_episodes"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name}={value} must be a whole number of at least 1")
-        if not (isfinite(self.target) and self.target > 0):
-            raise ValueError(f"target={self.target} must be a share above 0")
+        check_numbers(
+            epsilon=(self.epsilon, "[0, 1]"),
+            evaluation_epsilon=(self.evaluation_epsilon, "[0, 1]"),
+            evaluate_every=(self.evaluate_every, "whole [1, inf)"),
+            evaluation_episodes=(self.evaluation_episodes, "whole [1, inf)"),
+            max_episodes=(self.max_episodes, "whole [1, inf)"),
+            target=(self.target, "(0, inf)"),
+        )
         if self.max_episodes < self.evaluate_every:
             raise ValueError(
                 f"max_episodes={self.max_episodes} ends a trial before its first evaluation, after "
@@ -74,13 +73,17 @@ class Result:
 
 
 class Trial:
-    """What a learner needs of one trial: tables, start states, random numbers, and the judge.
+    """What a learner needs of one trial: tables, demonstrations, random numbers, and the judge.
 
     Args:
         mdp: The environment.
         demonstrations: Demonstrations; observations are states.
         protocol: How the trial is run and judged; None for the default.
         seed: Seed of the trial.
+
+    Attributes:
+        paths: States (T+1,), actions (T,) and rewards (T,) of each demonstration.
+        ended: Whether each demonstration came to an end by itself, not by the time limit.
     """
 
     def __init__(
@@ -98,16 +101,20 @@ class Trial:
             raise ValueError(f"seed={seed} must be a whole number from 0 to 2^63 − 1")
         self.mdp, self.demonstrations, self.seed = mdp, list(demonstrations), int(seed)
         self.protocol = protocol or Protocol()
+        self.paths: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         for i, episode in enumerate(self.demonstrations):
-            _check_tabular(episode, mdp, i)
-        self.tables: Any = (
+            states = _whole_numbers("observations", episode.observations, mdp.n_states, i)
+            actions = _whole_numbers("actions", episode.actions, mdp.n_actions, i)
+            self.paths.append((states, actions, np.asarray(episode.rewards)))
+        self.ended = [not episode.truncated for episode in self.demonstrations]
+        self.tables = (
             mdp.next_states,
             mdp.cumulative,
             mdp.rewards,
             mdp.terminal,
             mdp.time_factor,
+            np.flatnonzero(mdp.starts),
         )
-        self.starts = np.flatnonzero(mdp.starts)
         self.rng = seeded(self.seed)
         mean = float(np.mean([e.ret for e in demonstrations]))
         if mean == 0:
@@ -119,79 +126,81 @@ class Trial:
         share = self.protocol.target
         self.target = (share if mean > 0 else 2 - share) * mean
 
-    def transitions(self) -> list[tuple[np.ndarray, ...]]:
-        """Return (states, actions, rewards, next states, ends) of each demonstration.
-
-        An episode ends with its last step, by the target or by the time limit.
-        """
-        out = []
-        for episode in self.demonstrations:
-            states = np.asarray(episode.observations).astype(np.int64)
-            ends = np.zeros(len(states) - 1, bool)
-            ends[-1] = True
-            actions = np.asarray(episode.actions).astype(np.int64)
-            out.append((states[:-1], actions, np.asarray(episode.rewards), states[1:], ends))
-        return out
+    def cloned(self, scale: float, mean: float = 0.0) -> np.ndarray:
+        """Return a Q-table initialised by `behavioural_cloning`."""
+        check_numbers(initial_scale=(scale, "(-inf, inf)"), initial_mean=(mean, "(-inf, inf)"))
+        return behavioural_cloning(self.mdp, self.demonstrations, self.seed, scale, mean)
 
     def run(
         self,
         q: np.ndarray,
-        train: Callable[[int], int],
-        judge: Callable[[], float] | None = None,
+        train: Callable[..., int],
+        judge: Callable[..., float] | None = None,
     ) -> Result:
         """Learn until the target is reached or the cap.
 
         Args:
             q: The table that `train` changes.
-            train: Learns for so many more episodes and returns the steps taken.
-            judge: Returns the mean return of the policy; None for ε-greedy on q.
+            train: Called with (tables, ε, episodes, rng); learns for so many more episodes and
+                returns the steps taken.
+            judge: Called with the same; returns the mean return of the policy. None for ε-greedy
+                on q.
         """
         p = self.protocol
+        judge = judge or partial(evaluate, q)
         curve: list[float] = []
         steps, solved = 0, False
         while not solved and (len(curve) + 1) * p.evaluate_every <= p.max_episodes:
-            steps += train(p.evaluate_every)
-            if judge is not None:
-                mean = judge()
-            else:
-                mean = evaluate(
-                    self.tables,
-                    self.starts,
-                    q,
-                    p.evaluation_epsilon,
-                    p.evaluation_episodes,
-                    self.rng,
-                )
-            curve.append(mean)
-            solved = mean >= self.target
+            steps += train(self.tables, float(p.epsilon), p.evaluate_every, self.rng)
+            epsilon, episodes = float(p.evaluation_epsilon), p.evaluation_episodes
+            curve.append(judge(self.tables, epsilon, episodes, self.rng))
+            solved = curve[-1] >= self.target
         episodes = len(curve) * p.evaluate_every if solved else p.max_episodes
         return Result(episodes, solved, np.array(curve), steps, q)
 
 
-def _check_tabular(episode: Episode, mdp: TabularMDP, i: int) -> None:
-    """Say what of a demonstration is not a walk through the table."""
-    for name, values, n in (
-        ("observations", episode.observations, mdp.n_states),
-        ("actions", episode.actions, mdp.n_actions),
-    ):
-        found = np.asarray(values)
-        if found.ndim != 1 or found.dtype.kind not in "iu":
-            raise ValueError(
-                f"the {name} of demonstration {i} have shape {found.shape} and type {found.dtype}; "
-                "tabular learners need one whole number for each step"
-            )
-        if found.min() < 0 or found.max() >= n:
-            raise ValueError(
-                f"the {name} of demonstration {i} reach from {found.min()} to {found.max()}; this "
-                f"table has 0 to {n - 1}. Are they from another environment?"
-            )
+def _whole_numbers(name: str, values: Any, n: int, i: int) -> np.ndarray:
+    """Return states or actions of demonstration i, each seen to be one of the table's n."""
+    found = np.asarray(values)
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise ValueError(
+            f"the {name} of demonstration {i} have shape {found.shape} and type {found.dtype}; "
+            "tabular learners need one whole number for each step"
+        )
+    if found.min() < 0 or found.max() >= n:
+        raise ValueError(
+            f"the {name} of demonstration {i} reach from {found.min()} to {found.max()}; this "
+            f"table has 0 to {n - 1}. Are they from another environment?"
+        )
+    return found.astype(np.int64)
 
 
-def check_numbers(**values: tuple[float, float, float]) -> None:
-    """Say which argument, given as (value, lowest, highest), is not a number in its range."""
-    for name, (value, low, high) in values.items():
-        if not isinstance(value, Real) or not low <= float(value) <= high:
-            raise ValueError(f"{name}={value} must be a number from {low:g} to {high:g}")
+def check_numbers(**arguments: tuple[Any, str]) -> None:
+    """Raise an error for the first argument that is not a number of its interval.
+
+    Args:
+        **arguments: Value and interval of each, the interval written as in "[0, 1)", or for whole
+            numbers "whole [1, inf)".
+
+    Example:
+        >>> check_numbers(batch=(10, "whole [1, inf)"), gamma=(1.0, "[0, 1)"))
+        Traceback (most recent call last):
+        ValueError: gamma=1.0 must be a number of at least 0 and below 1
+    """
+    for name, (value, interval) in arguments.items():
+        kind = Integral if interval.startswith("whole ") else Real
+        bounds = interval.removeprefix("whole ")
+        low, high = (float(bound) for bound in bounds[1:-1].split(","))
+        closed = bounds[0] == "[", bounds[-1] == "]"
+        if isinstance(value, kind):
+            number = float(value)
+            inside = low < number < high
+            if inside or (number == low and closed[0]) or (number == high and closed[1]):
+                continue
+        words = [f"{'of at least' if closed[0] else 'above'} {low:g}"] if low > -np.inf else []
+        words += [f"{'at most' if closed[1] else 'below'} {high:g}"] if high < np.inf else []
+        what = "whole number" if kind is Integral else "number" if words else "finite number"
+        raise ValueError(f"{name}={value!r} must be a {what} {' and '.join(words)}".rstrip())
 
 
 def behavioural_cloning(

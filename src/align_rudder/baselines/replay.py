@@ -1,9 +1,4 @@
-"""Prioritised replay: a sum tree and the transitions it draws, as plain arrays.
-
-A tree is three arrays. `sums` holds all levels, one after the other: the priorities, then the sums
-of `WIDTH` neighbours each, a node, and so on up to a single number, the total. `before` holds for
-each entry the sum of the entries before it in its node. `offsets` says where each level begins.
-"""
+"""Prioritised replay: a sum tree, and the memory of transitions that it draws from."""
 
 from __future__ import annotations
 
@@ -21,15 +16,17 @@ def new_tree(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return a sum tree of `size` priorities, all of them 0.
 
     Returns:
-        Sums and sums before (both: entries of all levels), and offsets (levels,).
+        Sums: all levels, one after the other: the priorities, then the sums of `WIDTH` neighbours
+        each, a node, and so on up to a single number, the total. Sums before: for each entry the
+        sum of the entries before it in its node. Offsets: where each level begins.
 
     Example:
-        >>> sums, before, offsets = new_tree(100)
-        >>> put(sums, before, offsets, 7, 1.0)
-        >>> put(sums, before, offsets, 42, 3.0)
-        >>> float(sums[-1])
+        >>> tree = new_tree(100)
+        >>> put(tree, 7, 1.0)
+        >>> put(tree, 42, 3.0)
+        >>> float(tree[0][-1])
         4.0
-        >>> find(sums, before, offsets, 0.5), find(sums, before, offsets, 1.5)
+        >>> find(tree, 0.5), find(tree, 1.5)
         (7, 42)
     """
     if size < 1:
@@ -43,8 +40,9 @@ def new_tree(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @njit(cache=True, nogil=True)
-def put(sums, before, offsets, i, priority):
+def put(tree, i, priority):
     """Set priority i, and the sums above it from their children, so that no error builds up."""
+    sums, before, offsets = tree
     sums[i] = priority
     for level in range(1, len(offsets)):
         i //= WIDTH
@@ -57,11 +55,12 @@ def put(sums, before, offsets, i, priority):
 
 
 @njit(cache=True, nogil=True)
-def find(sums, before, offsets, u):
+def find(tree, u):
     """Return the first i with p_0 + … + p_i > u; never one of priority 0, unless all are.
 
     Where u is not below the total, be it by rounding, it is the last of positive priority.
     """
+    sums, before, offsets = tree
     node = 0
     for level in range(len(offsets) - 1, 0, -1):
         u = min(u, sums[offsets[level] + node] * _BELOW_ONE)  # rounding must not lead beyond it
@@ -88,7 +87,7 @@ def next_slot(cursor, kept, capacity):
 
 @njit(cache=True, nogil=True)
 def store(links, gains, slot, states, actions, returns, t, length, n_step):
-    """Store step t of an episode, of which steps before `length` are known, or which ended there.
+    """Store step t of an episode of which the first `length` steps are known.
 
     Row `slot` of `links` (slots, 4) becomes state, action, next state and the state n steps on;
     that of `gains` (slots, 2) the next reward and the sum of the next n. An episode that has ended

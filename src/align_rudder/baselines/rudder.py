@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from align_rudder._compile import njit
-from align_rudder.baselines.kernels import act, greedy, take_step, uniform
+from align_rudder.baselines.kernels import (
+    act,
+    begin,
+    horizon_of,
+    max_value,
+    q_backup,
+    step,
+    trace_backup,
+)
 from align_rudder.baselines.lstm import LstmRudder
 from align_rudder.baselines.lstm.weights import advance
-from align_rudder.baselines.protocol import (
-    Protocol,
-    Result,
-    Trial,
-    behavioural_cloning,
-    check_numbers,
-)
+from align_rudder.baselines.protocol import Protocol, Result, Trial, check_numbers
 from align_rudder.episodes import Episode
 from align_rudder.tasks.mdp import TabularMDP, rollout
 
@@ -25,30 +27,27 @@ __all__ = ["learn_rudder", "random_episodes_of"]
 
 
 @njit(cache=True, nogil=True)
-def _train(tables, starts, q, lstm, rule, epsilon, episodes, rng):
+def _train(q, lstm, learning_rate, trace, tables, epsilon, episodes, rng):
     """Learn q in place for some episodes; return the steps taken."""
-    next_states, cumulative, rewards, terminal, time_factor = tables
     row_of, z, gate, recurrent, head, scale, settle = lstm
-    learning_rate, trace = rule
-    horizon = len(time_factor) - 1
+    horizon = horizon_of(tables)
     states, actions = np.empty(horizon + 1, np.int64), np.empty(horizon, np.int64)
-    gains = np.empty(horizon)
+    gains, parts = np.empty(horizon), np.zeros(horizon, np.int64)
     hidden = len(recurrent)
     c, h, room = np.zeros(hidden, np.float32), np.zeros(hidden, np.float32), gate[0].copy()
     zero = float(head[hidden])  # the prediction before the first step
     steps = 0
     for _ in range(episodes):
-        s = starts[int(uniform(rng) * len(starts))]
+        s = begin(tables, rng)
         c[:] = 0.0
         h[:] = 0.0
         score, ret, n = 0.0, 0.0, 0
         states[0] = s
         for t in range(1, horizon + 1):
             a = act(q, s, epsilon, rng)
-            k = take_step(cumulative, s, a, rng)
-            following, ended = next_states[s, a, k], terminal[s, a, k]
-            ret += rewards[s, a, k] * time_factor[t]
             row = row_of[s, a]
+            s, reward, ended = step(tables, s, a, t, rng)
+            ret += reward
             new = (float(advance(z[row], gate[row], recurrent, head, c, h, room)) - zero) * scale
             gain = new - score
             score = new
@@ -56,28 +55,16 @@ def _train(tables, starts, q, lstm, rule, epsilon, episodes, rng):
             if settle and last:
                 gain += ret - score
             if trace == 0.0:
-                future = 0.0 if last else q[following, greedy(q, following)]
-                q[s, a] += learning_rate * (gain + future - q[s, a])
-            states[t], actions[t - 1], gains[t - 1] = following, a, gain
-            n, s = t, following
+                future = 0.0 if last else max_value(q, s)
+                q_backup(q, states[t - 1], a, gain, future, learning_rate)
+            states[t], actions[t - 1], gains[t - 1] = s, a, gain
+            n = t
             if ended:
                 break
         steps += n
         if trace > 0.0:
-            _trace(q, states, actions, gains, n, learning_rate, trace)
+            trace_backup(q, states, actions, gains, parts, n, learning_rate, trace, True)
     return steps
-
-
-@njit(cache=True, nogil=True)
-def _trace(q, states, actions, gains, n, learning_rate, trace):
-    """Update backwards with G_t = R_{t+1} + λ G_{t+1} + (1−λ) max Q."""
-    g = 0.0
-    for t in range(n - 1, -1, -1):
-        future = 0.0
-        if t < n - 1:
-            future = trace * g + (1.0 - trace) * q[states[t + 1], greedy(q, states[t + 1])]
-        g = gains[t] + future
-        q[states[t], actions[t]] += learning_rate * (g - q[states[t], actions[t]])
 
 
 def random_episodes_of(mdp: TabularMDP, n: int, seed: int) -> list[Episode]:
@@ -117,32 +104,22 @@ def learn_rudder(
         model: A model fitted to episodes of these states; None to fit one.
         protocol: How the trial is run and judged.
     """
+    check_numbers(learning_rate=(learning_rate, "[0, 1]"), trace=(trace, "[0, 1]"))
     trial = Trial(mdp, demonstrations, protocol, seed)
-    check_numbers(
-        learning_rate=(learning_rate, 0, 1),
-        trace=(trace, 0, 1),
-        initial_scale=(initial_scale, -1e9, 1e9),
-        initial_mean=(initial_mean, -1e9, 1e9),
-    )
-    if model is not None and not hasattr(model, "weights_"):
-        raise ValueError("the model is not a fitted LstmRudder; fit it first, or leave it out")
     if model is None:
         model = LstmRudder(seed=seed, max_steps=mdp.horizon)
         model.fit(demonstrations, random_episodes_of(mdp, random_episodes, seed))
-    q = behavioural_cloning(mdp, demonstrations, seed, initial_scale, initial_mean)
-    lstm = _tables(model, mdp, settle)
-    rule: Any = (float(learning_rate), float(trace))
-    epsilon = trial.protocol.epsilon
-
-    def train(episodes: int) -> int:
-        return _train(trial.tables, trial.starts, q, lstm, rule, epsilon, episodes, trial.rng)
-
-    return trial.run(q, train)
-
-
-def _tables(model: LstmRudder, mdp: TabularMDP, settle: bool) -> Any:
-    """Return what the kernel needs of a model; cell inputs and gates are made once for each row."""
+    elif not hasattr(model, "weights_"):
+        raise ValueError("the model is not a fitted LstmRudder; fit it first, or leave it out")
+    q = trial.cloned(initial_scale, initial_mean)
+    # The input of the cells and of the gates is the same at every visit: made once for each row.
     weights, n = model.weights_, model.inputs_.n_rows
-    z, gate = weights.inputs(np.arange(n)[:, None], np.empty((n, 0), np.float32))
-    row_of = model.inputs_.pair_rows(mdp.n_states, mdp.n_actions)
-    return row_of, z, gate, weights.recurrent, weights.head, float(model.scale_), bool(settle)
+    lstm = (
+        model.inputs_.pair_rows(mdp.n_states, mdp.n_actions),
+        *weights.inputs(np.arange(n)[:, None], np.empty((n, 0), np.float32)),
+        weights.recurrent,
+        weights.head,
+        float(model.scale_),
+        bool(settle),
+    )
+    return trial.run(q, partial(_train, q, lstm, float(learning_rate), float(trace)))

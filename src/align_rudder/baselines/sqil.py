@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from align_rudder._compile import njit
-from align_rudder.baselines.kernels import act, take_step, uniform
-from align_rudder.baselines.protocol import Protocol, Result, Trial, behavioural_cloning
+from align_rudder.baselines.kernels import (
+    act,
+    begin,
+    horizon_of,
+    max_value,
+    q_backup,
+    step,
+    uniform,
+)
+from align_rudder.baselines.protocol import Protocol, Result, Trial, check_numbers
 from align_rudder.baselines.replay import next_slot
 from align_rudder.episodes import Episode
 from align_rudder.tasks.mdp import TabularMDP
@@ -22,10 +30,7 @@ _NEGLIGIBLE = -40.0  # exp(−40) does not change a sum of 1 or more
 @njit(cache=True, nogil=True)
 def soft_value(q, s, temperature):
     """Return V(s) = τ log Σ_a exp(Q(s, a) / τ), summed from the largest on to keep it finite."""
-    top = q[s, 0]
-    for a in range(1, q.shape[1]):
-        top = max(top, q[s, a])
-    total = 0.0
+    top, total = max_value(q, s), 0.0
     for a in range(q.shape[1]):
         gap = (q[s, a] - top) / temperature
         if gap > _NEGLIGIBLE:
@@ -42,23 +47,20 @@ def soft_backup(q, links, i, reward, rule):
         future = end_values[-1 - following]
     else:
         future = soft_value(q, following, temperature)
-    q[s, a] += learning_rate * (reward + gamma * future - q[s, a])
+    q_backup(q, s, a, reward, gamma * future, learning_rate)
 
 
 @njit(cache=True, nogil=True)
-def _train(tables, starts, q, memory, rule, batch, epsilon, episodes, rng):
+def _train(q, shown, seen, cursor, rule, batch, tables, epsilon, episodes, rng):
     """Learn q in place for some episodes, a batch for each step; return the steps taken."""
-    next_states, cumulative, _, terminal, time_factor = tables
-    shown, seen, cursor = memory
     steps = 0
     for _ in range(episodes):
-        s = starts[int(uniform(rng) * len(starts))]
-        for _ in range(1, len(time_factor)):
+        s = begin(tables, rng)
+        for t in range(1, horizon_of(tables) + 1):
             a = act(q, s, epsilon, rng)
-            k = take_step(cumulative, s, a, rng)
             slot = next_slot(cursor, 0, len(seen))
             seen[slot, 0], seen[slot, 1] = s, a
-            s, ended = next_states[s, a, k], terminal[s, a, k]
+            s, _, ended = step(tables, s, a, t, rng)
             seen[slot, 2] = -1 - s if ended else s
             filled = min(cursor[0], len(seen))
             for _ in range(batch // 2):
@@ -117,42 +119,32 @@ def learn_sqil(
         demonstration ended in this state and that is absorbing, else 0. The time limit is no end:
         the state is not aware of the time, and no reward is lost there.
     """
-    for name, value, right, needed in (
-        ("learning_rate", learning_rate, 0 < learning_rate <= 1, "above 0 and at most 1"),
-        ("gamma", gamma, 0 <= gamma < 1, "at least 0 and below 1, or values grow without bound"),
-        ("temperature", temperature, temperature > 0, "above 0"),
-        ("batch", batch, batch >= 2 and batch % 2 == 0, "an even number of at least 2"),
-        ("capacity", capacity, capacity >= 1, "at least 1"),
-    ):
-        if not right:
-            raise ValueError(f"{name}={value} must be {needed}")
+    check_numbers(
+        learning_rate=(learning_rate, "(0, 1]"),
+        gamma=(gamma, "[0, 1)"),
+        temperature=(temperature, "(0, inf)"),
+        batch=(batch, "whole [2, inf)"),
+        capacity=(capacity, "whole [1, inf)"),
+    )
+    if batch % 2:
+        raise ValueError(f"batch={batch} must be even: half of it is demonstrated")
     trial = Trial(mdp, demonstrations, protocol, seed)
-    q = behavioural_cloning(mdp, demonstrations, seed, initial_scale, initial_mean)
-    seen = np.zeros((int(capacity), 3), np.int32)
-    shown = _links_of(trial)
-    memory: Any = (shown, seen, np.zeros(1, np.int64))
+    q = trial.cloned(initial_scale, initial_mean)
+    shown, seen = _links_of(trial), np.zeros((int(capacity), 3), np.int32)
     end_values = np.zeros(mdp.n_states)
     if absorbing:
         end_values[-1 - shown[shown[:, 2] < 0, 2]] = 1.0 / (1.0 - gamma)
-    rule: Any = (float(learning_rate), float(gamma), float(temperature), end_values)
-    epsilon = trial.protocol.epsilon
-
-    def train(episodes: int) -> int:
-        return _train(
-            trial.tables, trial.starts, q, memory, rule, int(batch), epsilon, episodes, trial.rng
-        )
-
-    return trial.run(q, train)
+    rule = (float(learning_rate), float(gamma), float(temperature), end_values)
+    cursor = np.zeros(1, np.int64)
+    return trial.run(q, partial(_train, q, shown, seen, cursor, rule, int(batch)))
 
 
 def _links_of(trial: Trial) -> np.ndarray:
     """Return state, action and next state s of each demonstrated step; −1 − s for an end."""
     parts = []
-    for episode, (states, actions, _, following, _) in zip(
-        trial.demonstrations, trial.transitions()
-    ):
-        links = np.stack([states, actions, following], axis=1).astype(np.int32)
-        if not episode.truncated:
+    for (states, actions, _), ended in zip(trial.paths, trial.ended, strict=True):
+        links = np.stack([states[:-1], actions, states[1:]], axis=1).astype(np.int32)
+        if ended:
             links[-1, 2] = -1 - links[-1, 2]
         parts.append(links)
     return np.concatenate(parts)

@@ -3,67 +3,22 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field, replace
-from importlib.resources import files
+from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import tyro
 
 from align_rudder.cli.options import check_figure, check_least, check_seed
-from align_rudder.files import check_outputs, write_json, write_whole
+from align_rudder.files import check_outputs, write_figure, write_json, write_text
 from align_rudder.runs.progress import bars_or_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from align_rudder.hierarchy.aligned import AlignmentTables
-    from align_rudder.model import AlignRudder
-    from align_rudder.tasks.diamond.demos import Demonstration
-    from align_rudder.tasks.diamond.task import DiamondTask
+from align_rudder.studies.diamond.methods import OURS, MethodName, train_method, training_of
 
 __all__ = ["Diamond"]
 
-Method = Literal[
-    "align-rudder",
-    "separate",
-    "own-subtask",
-    "no-redistribution",
-    "equal-reward",
-    "no-cloning",
-    "ppo-dense",
-    "ppo-diamond",
-]
 Device = Literal["auto", "gpu", "cpu"]
-
-
-class Prepared(NamedTuple):
-    """The task, demonstrations, and what the alignment made of them."""
-
-    task: DiamondTask
-    demos: list[Demonstration]
-    model: AlignRudder
-    tables: AlignmentTables
-
-    @property
-    def goals(self) -> list[str]:
-        """Names of the sub-goals."""
-        return [str(goal.symbol) for goal in self.model.subgoals_]
-
-
-def prepare(path: str | None = None) -> Prepared:
-    """Load demonstrations, those that come with the package if no file is given, and align them."""
-    from align_rudder.hierarchy.aligned import tables_of
-    from align_rudder.tasks.diamond.demos import fit_demonstrations, load_demonstrations
-    from align_rudder.tasks.diamond.task import DiamondTask
-
-    task = DiamondTask()
-    own = files("align_rudder.tasks.diamond") / "demonstrations.npz"
-    demos = load_demonstrations(str(own) if path is None else path, task)
-    model = fit_demonstrations(task, demos)
-    return Prepared(task, demos, model, tables_of(model))
 
 
 @dataclass
@@ -95,53 +50,42 @@ class Demos:
         """Play, choose, save, show."""
         from align_rudder.episodes import save_episodes
         from align_rudder.summary import as_data, as_text
-        from align_rudder.tasks.diamond.demos import (
-            fit_demonstrations,
-            play_expert,
-            save_demonstrations,
-            shortest,
-        )
+        from align_rudder.tasks.diamond import demos
         from align_rudder.tasks.diamond.task import DiamondTask
 
         check_outputs(self.output, self.episodes, self.model, self.figure, self.json)
         check_least(self, n=2, worlds=1, max_steps=1, keep=1)
         check_seed(self.seed)
         check_figure(self.figure)
-        task = DiamondTask()
-        shown = sys.stderr.isatty()
-        runs = play_expert(task, self.worlds, self.seed, self.max_steps, self.keep, shown)
-        solved = sorted(len(r.actions) for r in runs if r.solved)
-        median = f", in {np.median(solved):.0f} steps (median)" if solved else ""
-        share = len(solved) / len(runs)
-        print(f"{len(solved)} of {len(runs)} runs found a diamond ({share:.1%}){median}")
-        kept = sum(run.solved and run.states is not None for run in runs)
-        if 0 < kept < self.n:
-            path = Path(self.output)  # what is there already may be better
-            path = path.with_stem(f"{path.stem}-{kept}") if path.exists() else path
-            save_demonstrations(path, shortest(runs, kept))
-            print(f"{kept} of them are in {path}", file=sys.stderr)
-        demos = shortest(runs, self.n)
-        save_demonstrations(self.output, demos)
-        lengths = [len(demo.actions) for demo in demos]
+        task, shown = DiamondTask(), sys.stderr.isatty()
+        runs = demos.play_expert(task, self.worlds, self.seed, self.max_steps, self.keep, shown)
+        steps = sorted(len(run.actions) for run in runs if run.solved)
+        median = f", in {np.median(steps):.0f} steps (median)" if steps else ""
+        share = len(steps) / len(runs)
+        print(f"{len(steps)} of {len(runs)} runs found a diamond ({share:.1%}){median}")
+        chosen = demos.save_shortest(self.output, runs, self.n)
+        lengths = [len(demo.actions) for demo in chosen]
         print(f"the {self.n} shortest, of {lengths} steps, are in {self.output}\n")
-        model = fit_demonstrations(task, demos)
+        model = demos.fit_demonstrations(task, chosen)
         print(as_text(model))
         if self.episodes is not None:
-            save_episodes(self.episodes, [demo.episode(task, vector=True) for demo in demos])
+            save_episodes(self.episodes, [demo.episode(task, vector=True) for demo in chosen])
         if self.model is not None:
             model.save(self.model)
         if self.figure is not None:
-            _draw_alignment(model, self.figure)
-        found = {"worlds": len(runs), "solved": len(solved), "steps": solved, "lengths": lengths}
+            from align_rudder.studies.diamond.figures import draw_alignment
+
+            write_figure(self.figure, draw_alignment(model))
+        found = {"worlds": len(runs), "solved": len(steps), "steps": steps, "lengths": lengths}
         write_json(self.json, {**found, "model": as_data(model)})
 
 
 @dataclass
 class Train:
-    """Train sub-agents and main agent, or go on with it; the folder keeps agents and logs."""
+    """Train sub-agents and manager, or go on with it; the folder keeps agents and logs."""
 
     goes_on: ClassVar[bool] = True
-    method: tyro.conf.Positional[Method] = "align-rudder"
+    method: tyro.conf.Positional[MethodName] = OURS
     """What to train: ours, ours with a part left out, or plain PPO."""
     out: Annotated[str | None, tyro.conf.arg(aliases=["-o"])] = None
     """Folder; runs/METHOD-STEPS-SEED if left out."""
@@ -176,10 +120,6 @@ class Train:
 
     def run(self) -> None:
         """Train."""
-        from align_rudder.hierarchy.devices import find_devices
-        from align_rudder.hierarchy.training import train
-        from align_rudder.studies.diamond.methods import training_of
-
         if not (1 <= self.steps <= 1e12 and self.steps == int(self.steps)):
             raise ValueError(f"--steps is {self.steps}; a whole number from 1 to 1e12 is needed")
         check_seed(self.seed)
@@ -188,20 +128,25 @@ class Train:
             raise ValueError(f"--hidden is {self.hidden}; layers of at least 1 unit are needed")
         if self.out is not None and not self.out.strip():
             raise ValueError("--out is empty; give a folder, or leave it out")
-        training = training_of(self.method, int(self.steps), self.seed)
-        given: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("hidden", "pool", "worlds", "evaluations")
-            if getattr(self, name) is not None
-        }
-        chosen = {"n_envs": self.envs, "gamma": self.gamma, "entropy": self.entropy}
-        chosen = {name: value for name, value in chosen.items() if value is not None}
-        training = replace(training, ppo=replace(training.ppo, **chosen), **given)
+
+        from align_rudder.hierarchy.devices import find_devices
+        from align_rudder.tasks.diamond.demos import prepare
+
+        training = training_of(
+            self.method,
+            int(self.steps),
+            self.seed,
+            n_envs=self.envs,
+            gamma=self.gamma,
+            ent_coef=self.entropy,
+            hidden=self.hidden,
+            pool=self.pool,
+            worlds=self.worlds,
+            evaluations=self.evaluations,
+        )
         devices = find_devices(self.device, self.coordinator, self.processes, self.process)
-        known = prepare(self.demos)
         folder = self.out or f"runs/{self.method}-{self.steps:.3g}-{self.seed}".replace("+", "")
-        runs = [(demo.states, demo.actions) for demo in known.demos]
-        train(known.task, known.tables, runs, training, folder, devices, bars_or_lines())
+        train_method(training, folder, prepare(self.demos), devices, bars_or_lines())
         if devices.first:
             print(f"trained; see {folder}, or: align-rudder diamond evaluate {quote(folder)}")
 
@@ -220,7 +165,7 @@ class Evaluate:
     max_steps: int | None = None
     """Limit of an episode; the task's 10,000 if left out."""
     last: bool = False
-    """Count only who plays at the end, not the stages before: cloned, without a main agent."""
+    """Count only who plays at the end, not the stages before: cloned, without a manager."""
     demos: str | None = None
     """Demonstrations that the agents were trained with; those of the package if left out."""
     device: Device = "auto"
@@ -239,8 +184,41 @@ class Evaluate:
     def run(self) -> None:
         """Play, count, show."""
         from align_rudder.hierarchy.devices import find_devices
-        from align_rudder.studies.diamond.results import FILES, evaluate_folder, read_training
+        from align_rudder.studies.diamond.results import evaluate_folder
         from align_rudder.studies.diamond.tables import goals_table, results_table
+        from align_rudder.tasks.diamond.demos import prepare
+
+        self._check()
+        find_devices(self.device)
+        setup, shown = prepare(self.demos), sys.stderr.isatty()
+        found = [
+            evaluate_folder(
+                folder, setup, self.worlds, self.seed, self.max_steps, self.last, progress=shown
+            )
+            for folder in self.folders
+        ]
+        print(results_table(found))
+        print(goals_table(found[0]))
+        write_json(self.json, found)
+        if self.markdown is not None:
+            write_text(self.markdown, results_table(found, markdown=True) + "\n")
+        if self.figures is not None:
+            from align_rudder.studies.diamond.figures import draw_results
+
+            draw_results(self.folders, found, setup.model, self.figures)
+            print(f"figures are in {Path(self.figures)}")
+        if self.video is not None:
+            from align_rudder.studies.diamond.video import record_folder
+
+            first = self.folders[0]
+            if run := record_folder(first, setup, self.video, self.seed):
+                print(f"a run of {len(run.actions)} steps is in {self.video}")
+            else:
+                print(f"no run of {first} found a diamond; no video", file=sys.stderr)
+
+    def _check(self) -> None:
+        """Refuse what cannot be done, before any world is played."""
+        from align_rudder.studies.diamond.results import FILES, read_training, stages_in
 
         read = [f"{folder}/{name}" for folder in self.folders for name in FILES]
         check_outputs(self.json, self.video, self.markdown, inputs=read)
@@ -256,86 +234,16 @@ class Evaluate:
                     raise ValueError(f"--figures {self.figures}: {path} is a file; give a folder")
         for folder in self.folders:
             read_training(folder)
-        if self.video is not None and not (Path(self.folders[0]) / "agent.npz").is_file():
+        if self.video is not None and "agent" not in stages_in(self.folders[0]):
             raise ValueError(
                 f"{self.folders[0]} has no agents to record, as published results have none; "
                 "train them, or leave out --video"
             )
-        find_devices(self.device)
-        known = prepare(self.demos)
-        shown = sys.stderr.isatty()
-        found = [
-            evaluate_folder(
-                folder,
-                known.task,
-                known.tables,
-                known.goals,
-                known.demos,
-                self.worlds,
-                self.seed,
-                self.max_steps,
-                shown,
-                self.last,
-            )
-            for folder in self.folders
-        ]
-        print(results_table(found))
-        print(goals_table(found[0]))
-        write_json(self.json, found)
-        if self.markdown is not None:
-            text = results_table(found, markdown=True) + "\n"
-            write_whole(self.markdown, lambda file: file.write(text.encode()))
-        if self.figures is not None:
-            self._draw(known, found)
-        if self.video is not None:
-            self._record(known, Path(self.folders[0]))
-
-    def _draw(self, known: Prepared, found: Sequence[dict[str, Any]]) -> None:
-        from align_rudder.studies.diamond import figures
-
-        folder = Path(self.figures or ".")
-        folder.mkdir(parents=True, exist_ok=True)
-        _save(figures.learning_curves(self.folders), folder / "curves.png")
-        paths = [Path(path).resolve() for path in self.folders]
-        unique = len({path.name for path in paths}) == len(paths)
-        for path, evaluation in zip(paths, found, strict=True):
-            name = path.name if unique else f"{path.parent.name}-{path.name}"
-            if "cloned" in evaluation["stages"]:
-                _save(figures.subgoal_bars(evaluation), folder / f"{name}-subgoals.png")
-                _save(figures.sub_agent_curves(path, known.goals), folder / f"{name}-agents.png")
-        _draw_alignment(known.model, str(folder / "alignment.png"))
-        print(f"figures are in {folder}")
-
-    def _record(self, known: Prepared, folder: Path) -> None:
-        import jax
-
-        from align_rudder.studies.diamond.results import load_stage, read_training
-        from align_rudder.studies.diamond.video import record, save_video
-
-        task, agent = load_stage(folder, known.task, known.tables)
-        with jax.default_matmul_precision(read_training(folder)[1].precision):
-            run = record(task, agent, jax.random.key(self.seed))
-        if run is None:
-            print(f"no run of {folder} found a diamond; no video", file=sys.stderr)
-            return
-        save_video(str(self.video), run, known.goals)
-        print(f"a run of {len(run.actions)} steps is in {self.video}")
-
-
-def _save(figure: Any, path: str | Path) -> None:
-    kind = Path(path).suffix.removeprefix(".") or "png"
-    write_whole(path, lambda file: figure.savefig(file, format=kind, dpi=150))
-
-
-def _draw_alignment(model: AlignRudder, path: str) -> None:
-    from align_rudder.show.figures import consensus
-
-    _save(consensus(model), path)
 
 
 @dataclass
 class Diamond:
-    """ObtainDiamond on Craftax-Classic: demonstrations, sub-agents, main agent."""
+    """ObtainDiamond on Craftax-Classic: demonstrations, sub-agents, manager."""
 
     command: Annotated[
         Annotated[Demos, tyro.conf.subcommand("demos")]

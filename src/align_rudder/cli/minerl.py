@@ -1,24 +1,48 @@
-"""`align-rudder minerl demos | check | events`; `train | evaluate`: `learning_commands.py`."""
+"""`align-rudder minerl demos | check | events | train | evaluate`."""
 
 from __future__ import annotations
 
+import json
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
-from align_rudder.cli.minerl_learning import Evaluate, Train, options_of
 from align_rudder.cli.options import check_figure, check_least
 from align_rudder.files import check_outputs, write_json, write_whole
+from align_rudder.runs.progress import bars_or_lines
 
 if TYPE_CHECKING:
     from align_rudder.minerl.autoencoder import AutoEncoder
     from align_rudder.minerl.dataset import Pool
-    from align_rudder.minerl.pipeline import Features
+    from align_rudder.minerl.segments import PoolSubTask
+    from align_rudder.minerl.training import MineRLTraining
+    from align_rudder.model import AlignRudder
 
 __all__ = ["MineRL"]
+
+
+def options_of(given: Sequence[str]) -> dict[str, Any]:
+    """Return options of the small world from NAME=VALUE; values are JSON, or else words.
+
+    Example:
+        >>> options_of(["stage=iron", "hits=4"])
+        {'stage': 'iron', 'hits': 4}
+    """
+    options = {}
+    for part in given:
+        name, equals, value = part.partition("=")
+        if not (name and equals):
+            raise ValueError(f"{part!r} is no option of the small world; write NAME=VALUE")
+        try:
+            options[name] = json.loads(value)
+        except ValueError:
+            options[name] = value
+    return options
 
 
 @dataclass
@@ -126,29 +150,21 @@ class Events:
         """Check, choose, align, cut, show."""
         from align_rudder.minerl import pipeline
         from align_rudder.minerl.dataset import shortest_with_diamond
+        from align_rudder.minerl.segments import beside_model, save_segments
 
-        self._check()
-        trained = str(Path(self.output).with_suffix("")) + "-autoencoder.npz"
-        check_outputs(
-            self.output, self.figure, self.json, trained if self.train_autoencoder else None
-        )
-        if self.autoencoder is not None and self.train_autoencoder:
-            raise ValueError(
-                f"--autoencoder {self.autoencoder} and --train-autoencoder are both given; use the "
-                "first to load one, the second to train a new one"
-            )
-        pictures = self.autoencoder is not None or self.train_autoencoder
-        loaded = None
-        if self.autoencoder is not None:
-            from align_rudder.minerl.autoencoder import AutoEncoder
-
-            loaded = AutoEncoder.load(self.autoencoder)
-        if self.cache is not None and not pictures:
-            raise ValueError("--cache keeps features of pictures; it needs an auto-encoder")
-        shown = sys.stderr.isatty()
+        check_least(self, n=2, max_events=1, frame_size=8, latent=1, steps=1, seed=0)
+        check_figure(self.figure)
+        if not 0 < self.subgoal_share <= 1:
+            raise ValueError(f"--subgoal-share is {self.subgoal_share}; a share up to 1 is needed")
+        kept = str(beside_model(self.output, "segments"))
+        trained = str(beside_model(self.output, "autoencoder")) if self.train_autoencoder else None
+        check_outputs(self.output, kept, self.figure, self.json, trained)
+        encoder, shown = self._encoder(), sys.stderr.isatty()
         pool = _load(self)
         print(pool.report() + "\n")
-        features = self._features(pool, trained, loaded) if pictures else None
+        if trained is not None:
+            encoder = self._train_encoder(pool, trained)
+        features = _features(encoder, self.cache)
         model = pipeline.fit_events(
             pool,
             self.n,
@@ -163,7 +179,9 @@ class Events:
         model.save(self.output)
         print(f"saved to {self.output}\n")
         found = pipeline.segments(pool, model, features, workers=self.workers, progress=shown)
+        save_segments(kept, self.output, found)
         print(pipeline.as_text(model, chosen, found))
+        print(f"\nsegments saved to {kept}, for minerl train")
         write_json(self.json, {"damaged": _damaged(pool), **pipeline.as_data(model, chosen, found)})
         if self.figure is not None:
             from align_rudder.show.figures import consensus
@@ -172,35 +190,50 @@ class Events:
             drawn = consensus(model, threshold=1.0)
             write_whole(self.figure, lambda file: drawn.savefig(file, format=kind, dpi=150))
 
-    def _check(self) -> None:
-        """Refuse what cannot be, before all trajectories are read."""
-        check_least(self, n=2, max_events=1, frame_size=8, latent=1, steps=1, seed=0)
-        check_figure(self.figure)
-        if not 0 < self.subgoal_share <= 1:
-            raise ValueError(f"--subgoal-share is {self.subgoal_share}; a share up to 1 is needed")
+    def _encoder(self) -> AutoEncoder | None:
+        """Return the auto-encoder that is given; refuse options that do not go together."""
+        if self.autoencoder is None:
+            if self.cache is not None and not self.train_autoencoder:
+                raise ValueError("--cache keeps features of pictures; it needs an auto-encoder")
+            return None
+        if self.train_autoencoder:
+            raise ValueError(
+                f"--autoencoder {self.autoencoder} and --train-autoencoder are both given; use the "
+                "first to load one, the second to train a new one"
+            )
+        from align_rudder.minerl.autoencoder import AutoEncoder
 
-    def _features(self, pool: Pool, trained: str, encoder: AutoEncoder | None) -> Features:
-        """Return what gives the features of a trajectory's pictures."""
+        return AutoEncoder.load(self.autoencoder)
+
+    def _train_encoder(self, pool: Pool, path: str) -> AutoEncoder:
+        """Return a new auto-encoder, saved and shown."""
         from align_rudder.minerl.autoencoder import train_autoencoder
-        from align_rudder.minerl.cache import ArrayCache
 
-        if encoder is None:
-            encoder = train_autoencoder(
-                pool,
-                size=self.frame_size,
-                latent=self.latent,
-                steps=self.steps,
-                seed=self.seed,
-                progress=sys.stderr.isatty(),
-            )
-            encoder.save(trained)
-            error, mean = (encoder.notes[k] for k in ("error", "error_of_mean_picture"))
-            print(
-                f"auto-encoder trained and saved to {trained}: mean squared error {error:.2g}, "
-                f"{error / mean:.1%} of that of the mean picture\n"
-            )
-        cache = None if self.cache is None else ArrayCache(self.cache)
-        return lambda trajectory: encoder.features(trajectory, cache)
+        encoder = train_autoencoder(
+            pool,
+            size=self.frame_size,
+            latent=self.latent,
+            steps=self.steps,
+            seed=self.seed,
+            progress=sys.stderr.isatty(),
+        )
+        encoder.save(path)
+        error, mean = (encoder.notes[k] for k in ("error", "error_of_mean_picture"))
+        print(
+            f"auto-encoder trained and saved to {path}: mean squared error {error:.2g}, "
+            f"{error / mean:.1%} of that of the mean picture\n"
+        )
+        return encoder
+
+
+def _features(encoder: AutoEncoder | None, cache: str | None) -> Any:
+    """Return what gives the features of a trajectory's pictures, kept in a folder if given."""
+    if encoder is None:
+        return None
+    from align_rudder.minerl.cache import ArrayCache
+
+    kept = None if cache is None else ArrayCache(cache)
+    return lambda trajectory: encoder.features(trajectory, kept)
 
 
 def _load(command: Check | Events) -> Pool:
@@ -221,8 +254,214 @@ def _damaged(pool: Pool) -> list[dict[str, str]]:
 
 
 @dataclass
+class Environment:
+    """Where agents play."""
+
+    python: str | None = None
+    """Interpreter that has minerl; the variable ALIGN_RUDDER_MINERL_PYTHON, or this one."""
+    module: str | None = None
+    """Instead of Minecraft: "scripted" for the package's small world, or "file.py:function"."""
+    world: tuple[str, ...] = ()
+    """Options of the small world as NAME=VALUE, such as stage=iron hits=4."""
+
+    def open(self, model: AlignRudder, autoencoder: str | None, skip: int, frames: int) -> Any:
+        """Return the game, followed along the model."""
+        from align_rudder.minerl.playing import open_game
+
+        return open_game(
+            model,
+            python=self.python,
+            module=self.module,
+            world=options_of(self.world),
+            autoencoder=autoencoder,
+            skip=skip,
+            frames=frames,
+        )
+
+
+@dataclass
+class Train:
+    """Clone sub-agents from the segments of the demonstrations; fine-tune them in Minecraft.
+
+    Ctrl-C saves what is under way; the same command goes on from there.
+    """
+
+    goes_on: ClassVar[bool] = True
+    data_root: tyro.conf.Positional[str]
+    """Folder of the dataset (MINERL_DATA_ROOT)."""
+    model: tyro.conf.Positional[str]
+    """Model that `minerl events` wrote; its segments, beside it, are used if they are there."""
+    segments: str | None = None
+    """Segments that `minerl events` saved, if they do not lie beside the model."""
+    out: Annotated[str, tyro.conf.arg(aliases=["-o"])] = "runs/minerl"
+    """Folder for agents and logs."""
+    environments: int = 0
+    """Environments to fine-tune in; without any, agents are cloned and judged by held-out loss."""
+    environment: Environment = field(default_factory=Environment)
+    """Where agents play."""
+    autoencoder: str | None = None
+    """Auto-encoder that the model was fitted with, if it was."""
+    cache: str = "cache/minerl"
+    """Folder for prepared pictures: 7 kB for each frame of the segments' trajectories."""
+    skip: int = 4
+    """Frames for which an action is held."""
+    frames: int = 32
+    """Frames that the networks see; fewer are quicker."""
+    epochs: int = 300
+    """Epochs of cloning; every tenth agent is judged, the best kept."""
+    batch: int = 256
+    """Samples of an update of cloning."""
+    steps: int = 500_000
+    """Steps of PPO for each sub-agent at most."""
+    least_steps: int = 50_000
+    """Steps after which a sub-agent that succeeds often enough is done."""
+    enough: float = 1.0
+    """Share of the trials that is often enough."""
+    manager_steps: int | None = None
+    """Steps of PPO for the manager at most; as many as for a sub-agent if left out."""
+    burn_in: int = 50_000
+    """Steps at first in which only the value is learned."""
+    rollout: int = 256
+    """Steps in each environment between two updates of PPO."""
+    patience: int = 1000
+    """Steps without a sub-goal after which an episode is cut off."""
+    fresh: float = 0.5
+    """Share of the tries to come to a sub-task that earlier agents play; others are recordings."""
+    trials: int = 12
+    """Episodes of an evaluation."""
+    evaluations: int = 10
+    """Evaluations in the course of PPO; the best agent is kept."""
+    seed: int = 0
+    """Seed."""
+    workers: int | None = None
+    """Threads that read; all cores if left out."""
+
+    def run(self) -> None:
+        """Train."""
+        from align_rudder.minerl.cache import ArrayCache
+        from align_rudder.minerl.training import train
+        from align_rudder.model import AlignRudder
+        from align_rudder.runs.lock import only_here
+
+        check_least(self, environments=0, seed=0, evaluations=1)
+        training, model = self._training(), AlignRudder.load(self.model)
+        shown = bars_or_lines()
+        if Path(self.out).is_dir():
+            with only_here(self.out):
+                pass  # whether another run is there, before the dataset is read
+        with ExitStack() as stack:
+            envs = []
+            for _ in range(self.environments):  # first, as they may not be there
+                envs.append(self.environment.open(model, self.autoencoder, self.skip, self.frames))
+                stack.callback(envs[-1].env.close)
+            made = train(
+                self._subtasks(model, shown),
+                self.out,
+                ArrayCache(self.cache),
+                training,
+                envs,
+                world={"module": self.environment.module, "world": list(self.environment.world)},
+                progress=shown,
+            )
+        done = "trained" if made else "all agents were there already, nothing was trained"
+        print(f"{done}; agents and logs are in {self.out}")
+
+    def _training(self) -> MineRLTraining:
+        """Return the settings."""
+        from align_rudder.hierarchy.fine_tuning import FineTuning
+        from align_rudder.minerl.cloning import Cloning
+        from align_rudder.minerl.training import MineRLTraining
+
+        tuning = FineTuning(
+            steps=self.steps,
+            burn_in=self.burn_in,
+            patience=self.patience,
+            evaluate_every=self._every(self.steps),
+            trials=self.trials,
+            enough=self.enough,
+            least_steps=self.least_steps,
+            fresh=self.fresh,
+            ppo=replace(FineTuning().ppo, n_steps=self.rollout),
+        )
+        last = self.steps if self.manager_steps is None else self.manager_steps
+        managing = replace(tuning, steps=last, evaluate_every=self._every(last))
+        cloning = replace(Cloning(), epochs=self.epochs, batch=self.batch)
+        return MineRLTraining(self.seed, self.skip, self.frames, cloning, tuning, managing)
+
+    def _every(self, steps: int) -> int:
+        """Return the steps between two evaluations."""
+        return max(steps // self.evaluations, 1)
+
+    def _subtasks(self, model: AlignRudder, shown: bool) -> list[PoolSubTask]:
+        """Return the segments that `minerl events` saved; without them, cut them anew."""
+        from align_rudder.minerl.dataset import load_pool
+        from align_rudder.minerl.pipeline import segments
+        from align_rudder.minerl.segments import beside_model, load_segments
+
+        kept = beside_model(self.model, "segments") if self.segments is None else self.segments
+        if self.segments is not None or Path(kept).is_file():
+            return load_segments(kept, self.model, self.data_root)
+        pool = load_pool(self.data_root, workers=self.workers, progress=shown)
+        print(pool.report())
+        encoder = None
+        if self.autoencoder is not None:
+            from align_rudder.minerl.autoencoder import AutoEncoder
+
+            encoder = AutoEncoder.load(self.autoencoder)
+        features = _features(encoder, self.cache)
+        return segments(pool, model, features, workers=self.workers, progress=shown)
+
+
+@dataclass
+class Evaluate:
+    """Play whole episodes with trained agents and count how far they come."""
+
+    folder: tyro.conf.Positional[str]
+    """Folder of the training."""
+    model: tyro.conf.Positional[str]
+    """Model that `minerl events` wrote."""
+    stage: Literal["cloned", "agent", "manager"] = "agent"
+    """Who plays: clones, fine-tuned sub-agents, or these with the manager."""
+    environment: Environment = field(default_factory=Environment)
+    """Where agents play."""
+    autoencoder: str | None = None
+    """Auto-encoder that the model was fitted with, if it was."""
+    episodes: int = 100
+    """Episodes."""
+    max_steps: int = 4500
+    """Steps of an episode; 18,000 frames of four."""
+    seed: int = 1
+    """Seed of the worlds."""
+    json: str | None = None
+    """Also write the counts as JSON to this file."""
+
+    def run(self) -> None:
+        """Play and count."""
+        from align_rudder.minerl.playing import evaluate, load_players
+        from align_rudder.model import AlignRudder
+
+        check_outputs(self.json)
+        check_least(self, episodes=1, max_steps=1, seed=0)
+        model = AlignRudder.load(self.model)
+        players, configuration = load_players(self.folder, self.stage, model)
+        goals = configuration["goals"]
+        seen = configuration["skip"], configuration["frames"]
+        env = self.environment.open(model, self.autoencoder, *seen)
+        try:
+            shown = sys.stderr.isatty()
+            found = evaluate(players, env, self.episodes, self.seed, self.max_steps, shown)
+        finally:
+            env.env.close()
+        print(f"{self.stage}: {found['solved']} of {found['episodes']} episodes found a diamond\n")
+        print(f"{'reached':>7}  {'of all':>6}  sub-goal")
+        for goal, reached in zip(goals, found["reached"], strict=True):
+            print(f"{reached:>7}  {reached / found['episodes']:>6.1%}  {goal}")
+        write_json(self.json, {"stage": self.stage, "goals": goals, **found})
+
+
+@dataclass
 class MineRL:
-    """ObtainDiamond on the real MineRL data: events, sub-goals, sub-agents, main agent."""
+    """ObtainDiamond on the real MineRL data: events, sub-goals, sub-agents, manager."""
 
     command: Annotated[
         Annotated[Demos, tyro.conf.subcommand("demos")]

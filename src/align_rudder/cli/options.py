@@ -1,30 +1,44 @@
-"""Checks of options that several commands have, before any work is done."""
+"""Checks of options, with their names, before any work is done."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
-__all__ = ["check_figure", "check_least", "check_seed"]
+from align_rudder.files import Kind, Maybe, Whole
 
+__all__ = ["SEED", "check_figure", "check_least", "check_options", "check_seed"]
+
+SEED = Whole(0, 2**32 - 1)
 _FIGURES = (".png", ".svg", ".pdf")
+
+
+def check_options(command: Any, kinds: Mapping[str, Kind]) -> None:
+    """Refuse an option that is not of its kind; None is left out.
+
+    Args:
+        command: A command; those of its fields that have a kind are checked.
+        kinds: The kinds by name, of more than this command perhaps.
+    """
+    for name in (field.name for field in fields(command) if field.name in kinds):
+        Maybe(kinds[name]).check(getattr(command, name), f"--{name.replace('_', '-')}")
 
 
 def check_least(command: Any, **least: int) -> None:
     """Refuse an option of a command that is below the least it may be; None is left out."""
-    for name, n in least.items():
-        value = getattr(command, name)
-        if value is not None and value < n:
-            option = name.replace("_", "-")
-            raise ValueError(f"--{option} is {value}; at least {n} is needed")
+    check_options(command, {name: Whole(n) for name, n in least.items()})
 
 
 def check_seed(seed: int) -> None:
     """Refuse a seed that is negative or too large."""
-    if not 0 <= seed < 2**32:
-        raise ValueError(f"--seed is {seed}; one from 0 to {2**32 - 1:,} is needed")
+    SEED.check(seed, "--seed")
 
 
-def check_figure(path: str | None) -> None:
+def check_figure(
+    path: str | None, option: str = "--figure", endings: Sequence[str] = _FIGURES
+) -> None:
     """Refuse a figure of a kind that is not drawn."""
-    if path is not None and not path.endswith(_FIGURES):
-        raise ValueError(f"--figure {path}: its name must end with {', '.join(_FIGURES)}")
+    if path is not None and (not Path(path).name or Path(path).suffix.lower() not in endings):
+        raise ValueError(f"{option} {path}: its name must end with {', '.join(endings)}")

@@ -8,17 +8,6 @@ from align_rudder.episodes import Episode
 
 __all__ = ["crafting_demonstrations", "crafting_episode"]
 
-_ITEMS = (
-    "cobblestone",
-    "dirt",
-    "log",
-    "plank",
-    "stick",
-    "stone_pickaxe",
-    "table",
-    "wooden_pickaxe",
-)
-
 _RECIPES = {
     "log": {"log": 1},
     "dirt": {"dirt": 1},
@@ -29,6 +18,7 @@ _RECIPES = {
     "wooden_pickaxe": {"plank": -3, "stick": -2, "wooden_pickaxe": 1},
     "stone_pickaxe": {"cobblestone": -3, "stick": -2, "stone_pickaxe": 1},
 }
+_ITEMS = sorted({item for recipe in _RECIPES.values() for item in recipe})
 _ACTIONS = ("wait", *_RECIPES)
 
 

@@ -1,18 +1,19 @@
-"""Where the command line takes demonstrations from: npz, Minari, FASTA, JSON lines."""
+"""Demonstrations and episodes in any form: npz, Minari, FASTA, JSON lines."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from align_rudder._warnings import warn
+from align_rudder.data.rewards import RewardTable
 from align_rudder.episodes import Episode, load_episodes
-from align_rudder.text import read_fasta
+from align_rudder.fasta import read_fasta
+from align_rudder.files import LARGEST, MAX_NESTED, Number, check_file, parse_json, read_text
+from align_rudder.model import AlignRudder
 
 __all__ = ["Source", "load_source"]
 
@@ -26,7 +27,35 @@ class Source:
     returns: list[float] | None = None
 
     def __len__(self) -> int:
-        return len(self.episodes if self.episodes is not None else self.sequences or [])
+        return len(self.given)
+
+    @property
+    def given(self) -> Sequence[Episode | tuple[list[Hashable], float]]:
+        """The episodes, or (sequence, return) for each sequence, as a report takes them."""
+        if self.episodes is not None:
+            return self.episodes
+        return list(zip(self.sequences or [], self.returns or [], strict=True))
+
+    def fit(self, model: AlignRudder) -> AlignRudder:
+        """Fit a model to the demonstrations, and return it."""
+        if self.episodes is not None:
+            return model.fit(self.episodes)
+        return model.fit_events(self.sequences or [], self.returns)
+
+    def redistribute(self, model: AlignRudder) -> RewardTable:
+        """Return what a model gives each step of the episodes, or each symbol of the sequences."""
+        table = RewardTable(
+            [
+                model.redistribute(one)
+                if isinstance(one, Episode)
+                else model.redistribute_events(*one)
+                for one in self.given
+            ]
+        )
+        unknown = model.events_.n_events
+        if not any(((row.events >= 0) & (row.events != unknown)).any() for row in table):
+            warn("the episodes hold no event that the model knows; are they of the same task?")
+        return table
 
 
 def load_source(source: str) -> Source:
@@ -44,9 +73,7 @@ def load_source(source: str) -> Source:
     readers = {".npz": _npz, ".fasta": _fasta, ".fa": _fasta, ".jsonl": _jsonl}
     reader = readers.get(path.suffix.lower())
     if reader is not None:
-        if not path.is_file():
-            raise ValueError(f"there is no file {source}" + ": it is a folder" * path.is_dir())
-        return reader(path)
+        return reader(check_file(path))
     if path.is_file():
         raise ValueError(
             f"{source} has an ending that is not known; .npz (episodes), .fasta or .fa, and .jsonl "
@@ -67,37 +94,34 @@ def _fasta(path: Path) -> Source:
     for name in names:
         found = re.search(r"\breturn=(\S+)", name)
         try:
-            returns.append(float(found.group(1)) if found else 1.0)
+            returns.append(Number().check(float(found.group(1)), "it") if found else 1.0)
         except ValueError as error:
-            raise ValueError(f"{path}: the return in '>{name}' is not a number") from error
+            raise ValueError(
+                f"{path}: the return in '>{name[:60]}' is not a number up to {LARGEST:g}"
+            ) from error
     return Source(sequences=[list(row.replace("-", "")) for row in rows], returns=returns)
 
 
 def _jsonl(path: Path) -> Source:
     sequences, returns = [], []
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not a text file: {error}") from error
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
+        where = f"{path}, line {number}"
         try:
-            value = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path}, line {number} is not JSON: {error}") from error
+            value = parse_json(line, depth=MAX_NESTED // 2)  # an object is nested twice
+        except ValueError as error:
+            raise ValueError(f"{where} is not JSON: {error}") from error
         if isinstance(value, dict):
             if not isinstance(value.get("events"), list):
-                raise ValueError(f'{path}, line {number} needs "events": [ … ], got {line[:60]}')
+                raise ValueError(f'{where} needs "events": [ … ], got {line[:60]}')
             events, ret = value["events"], value.get("return", 1.0)
         else:
             events, ret = value, 1.0
         if not isinstance(events, list):
-            raise ValueError(f"{path}, line {number} is not a list of symbols: {line[:60]}")
-        if isinstance(ret, bool) or not isinstance(ret, (int, float)) or not np.isfinite(ret):
-            raise ValueError(f"{path}, line {number}: the return {ret!r} is not a finite number")
+            raise ValueError(f"{where} is not a list of symbols: {line[:60]}")
+        returns.append(float(Number().check(ret, f"{where}: the return")))
         sequences.append([_symbol(e) for e in events])
-        returns.append(float(ret))
     if not sequences:
         raise ValueError(f"{path} holds no sequence; one JSON list of symbols a line is needed")
     return Source(sequences=sequences, returns=returns)

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from align_rudder.episodes import Episode
 from align_rudder.events.base import Encoded, EventEncoder
-from align_rudder.events.clusters import EventClustering
 from align_rudder.events.deltas import DeltaEvents
 from align_rudder.events.encoders import FunctionEvents, SymbolEvents, Vocabulary
 from align_rudder.events.observations import leaves
 from align_rudder.events.states import FeatureEvents, StateEvents
 from align_rudder.events.successor import successor_features, successor_representation
+from align_rudder.files import Choice
+
+if TYPE_CHECKING:
+    from align_rudder.events.clusters import EventClustering
 
 __all__ = [
+    "NAMES",
     "DeltaEvents",
     "Encoded",
     "EventClustering",
@@ -29,6 +33,7 @@ __all__ = [
     "Vocabulary",
     "choose_encoder",
     "encoder_from_state",
+    "named_encoder",
     "successor_features",
     "successor_representation",
 ]
@@ -36,6 +41,22 @@ __all__ = [
 _ENCODERS: dict[str, type[EventEncoder]] = {
     c.__name__: c for c in (DeltaEvents, FeatureEvents, FunctionEvents, StateEvents, SymbolEvents)
 }
+_ELSEWHERE = {"InventoryEvents": "align_rudder.minerl.events"}
+_REGIONS: dict[str, type[StateEvents | DeltaEvents | FeatureEvents]] = {
+    "state": StateEvents,
+    "delta": DeltaEvents,
+    "feature": FeatureEvents,
+}
+NAMES = ("auto", *_REGIONS, "observation", "action")
+"""Names of the encoders, for `named_encoder`."""
+
+
+def __getattr__(name: str) -> Any:
+    if name == "EventClustering":  # scikit-learn takes a second to import
+        from align_rudder.events.clusters import EventClustering
+
+        return EventClustering
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def choose_encoder(
@@ -64,18 +85,37 @@ def choose_encoder(
     return DeltaEvents()
 
 
+def named_encoder(
+    name: str, *, max_events: int | None = None, keys: Sequence[str] | None = None
+) -> EventEncoder | None:
+    """Return the encoder of a name, as the command line has them; None for "auto".
+
+    Args:
+        name: "auto", "state", "delta", "feature", or for symbols "observation" or "action".
+        max_events: The most events, of states, changes or features.
+        keys: Entries of dict observations to use, of states, changes or features.
+    """
+    Choice(NAMES).check(name, "events")
+    given = {"max_events": max_events, "keys": keys}
+    options = {option: value for option, value in given.items() if value is not None}
+    if name in _REGIONS:
+        encoder = _REGIONS[name](**options)
+        encoder.check_parameters()
+        return encoder
+    if options:
+        raise ValueError(f"{' and '.join(options)} need events of states, changes or features")
+    return None if name == "auto" else SymbolEvents(name)  # pyright: ignore[reportArgumentType]
+
+
 def encoder_from_state(
     kind: str, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> EventEncoder:
     """Return a fitted encoder from what its `state` returned.
 
-    Encoders of other parts of the package name their `module` in the header.
+    Encoders of other parts of the package are imported when a file names them.
     """
-    module = str(header.get("module", ""))
-    if kind not in _ENCODERS and module.startswith("align_rudder."):
-        found = getattr(importlib.import_module(module), kind, None)
-        if isinstance(found, type) and issubclass(found, EventEncoder):
-            return found.from_state(header, arrays)
-    if kind not in _ENCODERS:
-        raise ValueError(f"the file has events of kind {kind!r}; known are {sorted(_ENCODERS)}")
-    return _ENCODERS[kind].from_state(header, arrays)
+    known = Choice((*_ENCODERS, *_ELSEWHERE)).check(kind, "the kind of events")
+    if known in _ENCODERS:
+        return _ENCODERS[known].from_state(header, arrays)
+    Choice((_ELSEWHERE[known],)).check(header.get("module"), "the module of the events")
+    return getattr(importlib.import_module(_ELSEWHERE[known]), known).from_state(header, arrays)

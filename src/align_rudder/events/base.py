@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 
 from align_rudder._warnings import warn
 from align_rudder.episodes import Episode, Tree, tree_index
 from align_rudder.events.observations import leaves, shapes_of
+from align_rudder.files import Array, Each, Kind, Many, Table, Whole, check_arrays
 from align_rudder.sequences import NO_EVENT
 
-__all__ = ["MAX_SENSIBLE_EVENTS", "Encoded", "EventEncoder"]
+__all__ = ["MAX_SENSIBLE_EVENTS", "SHAPES", "Encoded", "EventEncoder", "check_labels"]
 
 MAX_SENSIBLE_EVENTS = 20
+SHAPES = Each(Many(Whole(), most=32))
+"""The shape of each part of an observation, in the header of a file."""
 
 
 class Encoded(NamedTuple):
@@ -37,9 +39,15 @@ class EventEncoder(ABC):
 
     A subclass says what the event of one transition is, and whether an event happens each time
     (an item collected) or when it is entered (a region of states): then runs are collapsed.
+    What its parameters may be, and what it stores in a file, is declared: `PARAMETERS`, `HEADER`
+    and `ARRAYS`.
     """
 
+    PARAMETERS: ClassVar[Mapping[str, Kind]] = {}
+    HEADER: ClassVar[Mapping[str, Kind]] = {}
+    ARRAYS: ClassVar[Mapping[str, Array]] = {}
     collapse_runs: ClassVar[bool] = False
+    shapes_: dict[str, list[int]] | None = None
     symbols_: Sequence[Hashable]
 
     if not TYPE_CHECKING:
@@ -48,9 +56,20 @@ class EventEncoder(ABC):
             """Say that what is missing comes from fitting."""
             if name.startswith("__"):
                 raise AttributeError(name)
+            from sklearn.exceptions import NotFittedError
+
             raise NotFittedError(
                 f"{type(self).__name__} is not fitted; call fit first (it has no {name})"
             )
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return {name: getattr(self, name) for name in self.PARAMETERS}
+
+    def check_parameters(self) -> None:
+        """Raise a `ValueError` for a parameter that cannot be meant."""
+        for name, value in self.parameters().items():
+            self.PARAMETERS[name].check(value, name)
 
     @property
     def n_events(self) -> int:
@@ -138,18 +157,28 @@ class EventEncoder(ABC):
 
     def observation_shapes(self) -> dict[str, list[int]] | None:
         """Return the shape of each part of an observation fitted on; None if any will do."""
-        return getattr(self, "shapes_", None)
+        return self.shapes_
 
     @abstractmethod
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return what to save: a JSON header and arrays."""
 
     @classmethod
-    @abstractmethod
-    def from_state(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> EventEncoder:
-        """Return the fitted encoder that `state` describes."""
+    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return the fitted encoder that `state` described, or say what cannot be.
+
+        Args:
+            header: A JSON header: the parameters, and what `HEADER` declares.
+            arrays: The arrays that `ARRAYS` declares.
+        """
+        Table({"parameters": Table(cls.PARAMETERS), **cls.HEADER}).check(header, "events")
+        encoder = cls(**header["parameters"])
+        encoder._restore(header, check_arrays(arrays, cls.ARRAYS))
+        return encoder
+
+    def _restore(self, header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Set what was fitted from what a file holds, types and shapes of which were checked."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be loaded from a file")
 
     def __repr__(self) -> str:
         parameters = ", ".join(
@@ -164,3 +193,12 @@ def _collapse(start: int, raw: np.ndarray) -> np.ndarray:
     last_at = np.maximum.accumulate(np.where(events != NO_EVENT, np.arange(len(events)), 0))
     before = events[last_at[:-1]]
     return np.where(raw == before, NO_EVENT, raw)
+
+
+def check_labels(labels: np.ndarray, n_events: int) -> np.ndarray:
+    """Return the events of exemplars as a file has them, or say which event there is not."""
+    if not len(labels):
+        raise ValueError("the events have no exemplars; at least one is needed")
+    if labels.max() >= n_events:
+        raise ValueError(f"an exemplar is of event {labels.max()}; there are {n_events} events")
+    return labels

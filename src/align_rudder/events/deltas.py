@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.cluster import KMeans, MiniBatchKMeans
-from sklearn.metrics import euclidean_distances
 
 from align_rudder._compile import njit
 from align_rudder.episodes import Episode, Tree
-from align_rudder.events.base import EventEncoder
-from align_rudder.events.clusters import EventClustering, merge_least_visited
-from align_rudder.events.observations import common_shapes, flat, leaf_names, leaves, numbers
+from align_rudder.events.base import SHAPES, EventEncoder, check_labels
+from align_rudder.events.observations import (
+    check_width,
+    common_shapes,
+    flat,
+    leaf_names,
+    leaves,
+    numbers,
+)
+from align_rudder.files import Each, Floats, Ints, Many, Maybe, Number, Text, Whole
 from align_rudder.sequences import NO_EVENT
 
 __all__ = ["DeltaEvents"]
@@ -78,6 +83,20 @@ class DeltaEvents(EventEncoder):
         array([ 0,  0, -1,  1, -1])
     """
 
+    PARAMETERS: ClassVar = {
+        "max_events": Whole(1),
+        "keys": Maybe(Many(Text())),
+        "parts": Maybe(Each(Many(Whole(), 2, 2))),
+        "max_share": Number(0),
+        "max_samples": Whole(1),
+    }
+    HEADER: ClassVar = {"shapes": SHAPES, "symbols": Many(Text())}
+    ARRAYS: ClassVar = {
+        "projection": Floats("width", "components"),
+        "exemplars": Floats("exemplars", "components"),
+        "labels": Ints("exemplars", low=NO_EVENT),
+    }
+
     def __init__(
         self,
         max_events: int = 20,
@@ -98,6 +117,7 @@ class DeltaEvents(EventEncoder):
 
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
         """Find the kinds of change in the demonstrations."""
+        self.check_parameters()
         self.shapes_ = common_shapes(episodes, self.keys)
         deltas = np.concatenate(
             [np.diff(self._vectors(e.observations, len(e) + 1), axis=0) for e in episodes]
@@ -162,6 +182,10 @@ class DeltaEvents(EventEncoder):
         The cluster is -1 for changes that are no events. Groups are single changes, or, where
         there are too many, what k-means makes of them.
         """
+        from sklearn.cluster import KMeans, MiniBatchKMeans
+
+        from align_rudder.events.clusters import EventClustering
+
         groups = np.arange(len(z))
         repeated = counts[counts > 1].sum() >= counts.sum() / 2
         limit = self.max_samples if repeated else min(self.max_samples, _MAX_PROPAGATED)
@@ -187,44 +211,38 @@ class DeltaEvents(EventEncoder):
         next_obs: Tree,
         infos: Sequence[Mapping[str, Any]],
     ) -> np.ndarray:
-        n = len(leaves(next_obs, self.keys)[0])
-        deltas = self._vectors(next_obs, n) - self._vectors(obs, n)
-        return _nearest(deltas, self._projection, self._exemplars, self._labels)
+        return self._events_between(obs, next_obs, len(leaves(next_obs, self.keys)[0]))
 
     def transition_event(
         self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
     ) -> int:
-        delta = self._vectors(next_obs, 1) - self._vectors(obs, 1)
-        return int(_nearest(delta, self._projection, self._exemplars, self._labels)[0])
+        return int(self._events_between(obs, next_obs, 1)[0])
+
+    def _events_between(self, obs: Tree, next_obs: Tree, n: int) -> np.ndarray:
+        """Return the events of n transitions."""
+        deltas = self._vectors(next_obs, n) - self._vectors(obs, n)
+        if deltas.shape[1] != len(self._projection):
+            check_width(self.shapes_ or {}, deltas.shape[1])
+        return _nearest(deltas, self._projection, self._exemplars, self._labels)
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        header = {
-            "max_events": self.max_events,
-            "keys": self.keys,
-            "parts": self.parts,
-            "max_share": self.max_share,
-            "max_samples": self.max_samples,
-        }
         arrays = {
             "projection": self._projection,
             "exemplars": self._exemplars,
             "labels": self._labels,
         }
+        symbols = list(self.symbols_)
         return {
-            "parameters": header,
+            "parameters": self.parameters(),
             "shapes": self.shapes_,
-            "symbols": list(self.symbols_),
+            "symbols": symbols,
         }, arrays
 
-    @classmethod
-    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> DeltaEvents:
-        encoder = cls(**header["parameters"])
-        encoder.shapes_ = header["shapes"]
-        encoder.symbols_ = list(header["symbols"])
-        encoder._projection = arrays["projection"]
-        encoder._exemplars = arrays["exemplars"]
-        encoder._labels = arrays["labels"]
-        return encoder
+    def _restore(self, header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        check_width(header["shapes"], len(arrays["projection"]))
+        self.shapes_, self.symbols_ = header["shapes"], list(header["symbols"])
+        self._projection, self._exemplars = arrays["projection"], arrays["exemplars"]
+        self._labels = check_labels(arrays["labels"], len(self.symbols_))
 
 
 def few_events(
@@ -251,6 +269,10 @@ def few_events(
         size: What makes a cluster small, if not its visits.
         allowed: Which points may share a cluster (n, n); None for all. Each may become "no change".
     """
+    from sklearn.metrics import euclidean_distances
+
+    from align_rudder.events.clusters import merge_least_visited
+
     share = np.bincount(start, weights=visits) / steps
     n_large = int((share > max_share).sum())
     # The last sample stands for "no change"; it can take others in but is never merged.

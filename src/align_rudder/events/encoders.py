@@ -6,13 +6,21 @@ import contextlib
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from align_rudder.episodes import Episode, tree_index
 from align_rudder.events.base import EventEncoder
-from align_rudder.files import decode_symbol, encode_symbol
+from align_rudder.files import (
+    Anything,
+    Choice,
+    Many,
+    Table,
+    check_arrays,
+    decode_symbols,
+    encode_symbol,
+)
 from align_rudder.sequences import NO_EVENT, index_symbols
 
 __all__ = ["FunctionEvents", "SymbolEvents", "Vocabulary"]
@@ -21,6 +29,7 @@ __all__ = ["FunctionEvents", "SymbolEvents", "Vocabulary"]
 class Vocabulary(EventEncoder):
     """Events named by symbols; a symbol that `fit` did not see is the unknown event n."""
 
+    HEADER: ClassVar = {"symbols": Many(Anything())}
     _ids: dict[Hashable, int]
 
     def _learn(self, sequences: Sequence[Iterable[Hashable]]) -> None:
@@ -57,6 +66,14 @@ class Vocabulary(EventEncoder):
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return {"symbols": [encode_symbol(s) for s in self.symbols_]}, {}
 
+    @classmethod
+    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        check_arrays(arrays, {})
+        parameters = Table({**cls.HEADER, **cls.PARAMETERS}).check(header, "events")
+        encoder = cls(**{name: parameters[name] for name in cls.PARAMETERS})
+        encoder._set_symbols(decode_symbols(header["symbols"]))
+        return encoder
+
 
 class SymbolEvents(Vocabulary):
     """Every symbol is an event each time it occurs.
@@ -70,9 +87,10 @@ class SymbolEvents(Vocabulary):
         array([1, 3, 2])
     """
 
+    PARAMETERS: ClassVar = {"source": Choice(("observation", "action"))}
+
     def __init__(self, source: Literal["observation", "action"] = "observation") -> None:
-        if source not in ("observation", "action"):
-            raise ValueError(f'source={source!r} is not known; use "observation" or "action"')
+        self.PARAMETERS["source"].check(source, "source")
         self.source: Literal["observation", "action"] = source
 
     def fit_sequences(self, sequences: Sequence[Iterable[Hashable]]) -> Self:
@@ -109,14 +127,6 @@ class SymbolEvents(Vocabulary):
         header, arrays = super().state()
         return {**header, "source": self.source}, arrays
 
-    @classmethod
-    def from_state(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> SymbolEvents:
-        encoder = cls(source=header["source"])
-        encoder._set_symbols([decode_symbol(s) for s in header["symbols"]])
-        return encoder
-
 
 def _symbols_in(sequences: Sequence[Iterable[Hashable]]) -> list[Hashable]:
     """Return the symbols of sequences in order; None stands for no event and is none."""
@@ -148,6 +158,8 @@ class FunctionEvents(Vocabulary):
         A saved model holds the symbols, not the function: give it again when loading, with
         `AlignRudder.load(path, function=…)`.
     """
+
+    PARAMETERS: ClassVar = {"function": Anything()}
 
     def __init__(
         self, function: Callable[[Any, Any, float, Any, Mapping[str, Any]], Hashable | None]
@@ -184,16 +196,3 @@ class FunctionEvents(Vocabulary):
         self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
     ) -> int:
         return self._id(_symbol(self.function(obs, action, reward, next_obs, info)))
-
-    @classmethod
-    def from_state(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> FunctionEvents:
-        if header.get("function") is None:
-            raise ValueError(
-                "the model takes its events from a function, which is not stored in the file; "
-                "load it with AlignRudder.load(path, function=your_function)"
-            )
-        encoder = cls(header["function"])
-        encoder._set_symbols([decode_symbol(s) for s in header["symbols"]])
-        return encoder

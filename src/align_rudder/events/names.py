@@ -4,80 +4,60 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
-__all__ = ["event_names", "short_goal_names"]
+__all__ = ["event_name", "event_names", "goal_names"]
 
 _CHANGE = re.compile(r"(.+?)([+-][\d.]+(?:e[+-]?\d+)?)")
-_PLAIN_VERBS = ("collect", "make", "place")  # what was collected, made or placed says enough
 
 
-def _short(symbol: Hashable) -> str:
-    """Return what an event is about: the item it gives, else the achievement, else the change."""
-    gained, made, lost = [], [], []
-    for word in str(symbol).split():
-        change = _CHANGE.fullmatch(word)
-        if change is None:
-            continue
-        name, amount = change[1], float(change[2])
-        words = name.split("_")
-        if words[0] == "did":
-            made.append(words[1:])
-        elif amount > 0:
-            gained.append(" ".join(words) + (f" +{amount:g}" if amount != 1 else ""))
-        else:
-            lost.append(" ".join(words) + f" −{-amount:g}")
-    away = {name.rpartition(" ")[0] for name in lost}  # what is placed is lost: keep the verb
-    done = [
-        " ".join(words[1:])
-        if words[0] in _PLAIN_VERBS and words[1:] and " ".join(words[1:]) not in away
-        else " ".join(words)
-        for words in made
-    ]
-    return " and ".join(gained or done or lost) or str(symbol)
-
-
-def short_goal_names(goals: Sequence[Hashable]) -> list[str]:
-    """Return short names of sub-goals, numbered where they repeat.
-
-    A goal is named after the item that it gives, else after its achievement. The n-th goal of the
-    same name has the number n.
-
-    Args:
-        goals: Symbols of `DeltaEvents`: names of what changed, each with by how much.
+def event_name(symbol: Hashable) -> str:
+    """Return a short name of an event: what it gives, else what it takes, else the symbol.
 
     Example:
-        >>> short_goal_names(
-        ...     ["did_collect_wood+1 wood+1", "wood+1", "did_place_table+1 wood-2", "wood+1"]
-        ... )
+        >>> event_name("iron_pickaxe+1 coal-1"), event_name("stick+4 plank-2"), event_name("wood-2")
+        ('iron pickaxe', 'stick +4', 'wood −2')
+    """
+    found = [_CHANGE.fullmatch(word) for word in str(symbol).split()]
+    changes = [(change[1].replace("_", " "), float(change[2])) for change in found if change]
+    gained = [f"{name} +{n:g}" if n != 1 else name for name, n in changes if n > 0]
+    lost = [f"{name} −{-n:g}" for name, n in changes]
+    return " and ".join(gained or lost) or str(symbol)
+
+
+def goal_names(
+    goals: Sequence[Hashable], name: Callable[[Hashable], str] = event_name
+) -> list[str]:
+    """Return short names of sub-goals: the n-th goal of the same name has the number n.
+
+    Args:
+        goals: Symbols of the sub-goals, in order.
+        name: What the task calls an event.
+
+    Example:
+        >>> goal_names(["wood+1", "wood+1", "table+1 wood-2", "wood+1"])
         ['wood', 'wood 2', 'table', 'wood 3']
-        >>> short_goal_names(["iron_pickaxe+1 did_make_iron_pickaxe+1 coal-1 …", "did_wake_up+1"])
-        ['iron pickaxe', 'wake up']
     """
     seen: Counter[str] = Counter()
     names = []
-    for goal in goals:
-        name = _short(goal)
-        seen[name] += 1
-        names.append(f"{name} {seen[name]}" if seen[name] > 1 else name)
+    for short in map(name, goals):
+        seen[short] += 1
+        names.append(f"{short} {seen[short]}" if seen[short] > 1 else short)
     return names
 
 
-def event_names(symbols: Sequence[Hashable]) -> list[str]:
-    """Return short names of different events; of two that give the same, one is its first time.
+def event_names(
+    symbols: Sequence[Hashable], name: Callable[[Hashable], str] = event_name
+) -> list[str]:
+    """Return short names of different events; where two would be the same, the whole symbols.
+
+    Args:
+        symbols: Symbols of the events.
+        name: What the task calls an event.
 
     Example:
-        >>> event_names(["did_collect_wood+1 wood+1", "wood+1", "wood-2"])
-        ['first wood', 'wood', 'wood −2']
+        >>> event_names(["wood+1", "table+1 wood-2", "table+1 wood-1"])
+        ['wood', 'table+1 wood-2', 'table+1 wood-1']
     """
-    names = [_short(symbol) for symbol in symbols]
-    shared = Counter(names)
-    named = [
-        f"first {name}" if shared[name] > 1 and "did_" in str(symbol) else name
-        for name, symbol in zip(names, symbols, strict=True)
-    ]
-    again = Counter(named)
-    return [
-        str(symbol) if again[name] > 1 else name
-        for name, symbol in zip(named, symbols, strict=True)
-    ]
+    shared = Counter(map(name, symbols))
+    return [str(s) if shared[name(s)] > 1 else name(s) for s in symbols]

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from align_rudder.episodes import Episode, Tree
+from align_rudder.files import LARGEST
 
-__all__ = ["common_shapes", "flat", "leaf_names", "leaves", "numbers", "parts", "shapes_of"]
+__all__ = [
+    "check_width",
+    "common_shapes",
+    "flat",
+    "leaf_names",
+    "leaves",
+    "numbers",
+    "parts",
+    "shapes_of",
+]
 
 
 def parts(tree: Any, keys: Sequence[str] | None = None) -> list[Any]:
@@ -72,11 +83,12 @@ def numbers(rows: np.ndarray, encoder: str) -> np.ndarray:
             "entries with keys=…"
         )
     rows = rows.astype(np.float64)
-    if not np.isfinite(rows).all():
-        bad = int(np.flatnonzero(~np.isfinite(rows.reshape(len(rows), -1)).all(axis=1))[0])
+    usable = np.abs(rows) <= LARGEST
+    if not usable.all():
+        bad = int(np.flatnonzero(~usable.reshape(len(rows), -1).all(axis=1))[0])
         raise ValueError(
-            f"the observations hold NaN or infinite values, at first in row {bad} (counted over "
-            "all episodes); clean them first"
+            f"the observations hold NaN or infinite values, or some beyond {LARGEST:g}, at first "
+            f"in row {bad} (counted over all episodes); clean them first"
         )
     return rows
 
@@ -84,3 +96,10 @@ def numbers(rows: np.ndarray, encoder: str) -> np.ndarray:
 def flat(tree: Tree, keys: Sequence[str] | None, n: int) -> np.ndarray:
     """Return a batch of n observations as rows of a matrix."""
     return np.hstack([leaf.reshape(n, -1) for leaf in leaves(tree, keys)])
+
+
+def check_width(shapes: Mapping[str, Sequence[int]], width: int) -> None:
+    """Raise a `ValueError` unless observations of these shapes make rows of that width."""
+    needed = sum(math.prod(shape) for shape in shapes.values())
+    if needed != width:
+        raise ValueError(f"observations of {dict(shapes)} have {needed} numbers, not {width}")

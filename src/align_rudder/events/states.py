@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from align_rudder.episodes import Episode, Tree
-from align_rudder.events.base import EventEncoder
-from align_rudder.events.clusters import EventClustering
-from align_rudder.events.observations import common_shapes, flat, leaves, numbers
+from align_rudder.events.base import SHAPES, EventEncoder, check_labels
+from align_rudder.events.observations import check_width, common_shapes, flat, leaves, numbers
 from align_rudder.events.successor import successor_features, successor_representation
-from align_rudder.files import decode_symbol, encode_symbol
+from align_rudder.files import (
+    LARGEST,
+    Array,
+    Floats,
+    Ints,
+    Many,
+    Maybe,
+    Number,
+    Text,
+    Whole,
+    encode_symbol,
+)
 from align_rudder.sequences import NO_EVENT
 
 __all__ = ["FeatureEvents", "StateEvents"]
@@ -72,6 +81,23 @@ class StateEvents(_RegionEvents):
         np.int64(-1)
     """
 
+    PARAMETERS: ClassVar = {
+        "max_events": Whole(1),
+        "keys": Maybe(Many(Text())),
+        "learning_rate": Number(0, 1),
+        "gamma": Number(0, 1),
+        "sweeps": Whole(),
+        "damping": Number(0.5, below=1),
+        "max_iter": Whole(1),
+        "preference": Maybe(Number()),
+    }
+    HEADER: ClassVar = {"shapes": SHAPES}
+    ARRAYS: ClassVar = {
+        "states": Array("states", "width", kinds="iuUS"),
+        "labels": Ints("states"),
+        "visits": Ints("states"),
+    }
+
     def __init__(
         self,
         max_events: int = 15,
@@ -105,8 +131,21 @@ class StateEvents(_RegionEvents):
             raise ValueError("a state is above 2^63; whole numbers of 63 bits are taken")
         return rows.astype(np.int64) if rows.dtype.kind in "biu" else rows
 
+    def _known_states_of(self, tree: Tree, n: int) -> np.ndarray:
+        """Return observations as rows of the type that was fitted."""
+        rows = self._states_of(tree, n)
+        if rows.dtype.kind != self.states_.dtype.kind:
+            kinds = {"i": "whole numbers", "U": "text", "S": "bytes"}
+            found, needed = (kinds.get(r.dtype.kind, r.dtype) for r in (rows, self.states_))
+            raise ValueError(
+                f"the observations are {found}, the events were fitted on {needed}; give episodes "
+                "of the same environment"
+            )
+        return rows
+
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
         """Learn the successor representation and cluster the states of the demonstrations."""
+        self.check_parameters()
         shapes = common_shapes([*episodes, *random_episodes], self.keys)
         rows = [self._states_of(e.observations, len(e) + 1) for e in [*episodes, *random_episodes]]
         states, indices = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
@@ -139,6 +178,7 @@ class StateEvents(_RegionEvents):
     def _cluster(self, similarity: np.ndarray, visits: np.ndarray, max_events: int) -> np.ndarray:
         if len(visits) <= max_events:
             return np.arange(len(visits))
+        from align_rudder.events.clusters import EventClustering
 
         def run(preference: float | None) -> np.ndarray:
             clustering = EventClustering(
@@ -175,7 +215,9 @@ class StateEvents(_RegionEvents):
             top = states[members[visits[members].argmax()]].tolist()
             symbols.append(top[0] if len(top) == 1 else tuple(top))
         self.symbols_ = symbols
-        self._dense = self._dense_table() if states.dtype.kind == "i" else None
+        whole = states.dtype.kind == "i"
+        self._dense = self._dense_table() if whole else None
+        self._scalars = (int, np.integer) if whole else (str, np.str_)
 
     def _dense_table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
         """Return lowest and highest value of each part, strides and a table, if it is small."""
@@ -189,17 +231,17 @@ class StateEvents(_RegionEvents):
         return low, high, strides, table
 
     def start_event(self, obs: Any) -> int:
-        if isinstance(obs, (int, str, np.integer, np.str_)):
+        if isinstance(obs, self._scalars):
             return self._lookup.get(obs.item() if isinstance(obs, np.generic) else obs, NO_EVENT)
-        if isinstance(obs, np.ndarray) and obs.ndim == 1 and obs.dtype.kind in "iu":
+        if isinstance(obs, np.ndarray) and obs.ndim == 1 and obs.dtype.kind == "i":
             state = obs.tolist()
             return self._lookup.get(state[0] if len(state) == 1 else tuple(state), NO_EVENT)
-        row = self._states_of(obs, 1)[0].tolist()
+        row = self._known_states_of(obs, 1)[0].tolist()
         return self._lookup.get(row[0] if len(row) == 1 else tuple(row), NO_EVENT)
 
     def start_events(self, obs: Tree) -> np.ndarray:
         n = len(leaves(obs, self.keys)[0])
-        states = self._states_of(obs, n)
+        states = self._known_states_of(obs, n)
         if self._dense is None:
             rows = (row[0] if len(row) == 1 else tuple(row) for row in states.tolist())
             return np.array([self._lookup.get(row, NO_EVENT) for row in rows], np.int64)
@@ -215,24 +257,22 @@ class StateEvents(_RegionEvents):
         return np.where(inside, table[codes], NO_EVENT)
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        header = {
-            "max_events": self.max_events,
-            "keys": self.keys,
-            "learning_rate": self.learning_rate,
-            "gamma": self.gamma,
-            "sweeps": self.sweeps,
-            "damping": self.damping,
-            "max_iter": self.max_iter,
-            "preference": self.preference,
-        }
         arrays = {"states": self.states_, "labels": self.labels_, "visits": self.visits_}
-        return {"parameters": header, "shapes": self.shapes_}, arrays
+        return {"parameters": self.parameters(), "shapes": self.shapes_}, arrays
 
-    @classmethod
-    def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> StateEvents:
-        encoder = cls(**header["parameters"])
-        encoder._set(arrays["states"], arrays["labels"], arrays["visits"], header["shapes"])
-        return encoder
+    def _restore(self, header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        states, labels = arrays["states"], arrays["labels"]
+        if states.dtype == np.uint64 and states.max(initial=0) > np.iinfo(np.int64).max:
+            raise ValueError("a state is above 2^63; whole numbers of 63 bits are needed")
+        check_width(header["shapes"], states.shape[1])
+        n = int(check_labels(labels, len(states)).max()) + 1
+        if len(np.unique(labels)) < n or not states.shape[1]:
+            raise ValueError(f"of {n} events some are of no state; each must be of one")
+        whole = states.dtype.kind in "iu"
+        states = states.astype(np.int64) if whole else states
+        self._set(states, labels, arrays["visits"], header["shapes"])
+        if len(self._lookup) < len(states):
+            raise ValueError("a state is there twice; each must be of one event")
 
 
 def _goals(
@@ -263,6 +303,25 @@ class FeatureEvents(_RegionEvents):
         seed: Seed of k-means.
     """
 
+    PARAMETERS: ClassVar = {
+        "max_events": Whole(1),
+        "keys": Maybe(Many(Text())),
+        "gamma": Number(0, 1),
+        "n_features": Whole(1),
+        "max_samples": Whole(1),
+        "seed": Whole(0, 2**32 - 1),
+    }
+    HEADER: ClassVar = {"shapes": SHAPES, "symbols": Many(Text())}
+    ARRAYS: ClassVar = {
+        "mean": Floats("width"),
+        "scale": Floats("width", low=1 / LARGEST),
+        "regions": Floats("regions", "width"),
+        "width": Floats(low=1e-6),
+        "weights": Floats("regions", "features"),
+        "exemplars": Floats("exemplars", "features"),
+        "labels": Ints("exemplars"),
+    }
+
     def __init__(
         self,
         max_events: int = 15,
@@ -285,11 +344,16 @@ class FeatureEvents(_RegionEvents):
 
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
         """Learn successor features and cluster the states of the demonstrations."""
+        from sklearn.cluster import KMeans
+
+        from align_rudder.events.clusters import EventClustering
+
+        self.check_parameters()
         shapes = common_shapes([*episodes, *random_episodes], self.keys)
         vectors = [self._vectors(e.observations, len(e) + 1) for e in [*episodes, *random_episodes]]
         shown = np.concatenate(vectors[: len(episodes)])
         mean, scale = shown.mean(axis=0), shown.std(axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
+        scale = np.where(scale > 1 / LARGEST, scale, 1.0)
         standard = (shown - mean) / scale
         n_regions = min(self.n_features, len(np.unique(standard.round(9), axis=0)))
         regions = KMeans(n_regions, random_state=self.seed).fit(standard)
@@ -349,22 +413,14 @@ class FeatureEvents(_RegionEvents):
         return int(self.arrays_["labels"][nearest])
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        header = {
-            "max_events": self.max_events,
-            "keys": self.keys,
-            "gamma": self.gamma,
-            "n_features": self.n_features,
-            "max_samples": self.max_samples,
-            "seed": self.seed,
-        }
         symbols = [encode_symbol(s) for s in self.symbols_]
-        return {"parameters": header, "shapes": self.shapes_, "symbols": symbols}, self.arrays_
+        header = {"parameters": self.parameters(), "shapes": self.shapes_, "symbols": symbols}
+        return header, self.arrays_
 
-    @classmethod
-    def from_state(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> FeatureEvents:
-        encoder = cls(**header["parameters"])
-        encoder._set(arrays, 0, header["shapes"])
-        encoder.symbols_ = [decode_symbol(s) for s in header["symbols"]]  # pyright: ignore[reportAttributeAccessIssue]
-        return encoder
+    def _restore(self, header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        check_width(header["shapes"], len(arrays["mean"]))
+        check_labels(arrays["labels"], len(header["symbols"]))
+        if not len(arrays["regions"]):
+            raise ValueError("there are no regions; at least one is needed")
+        self._set(arrays, len(header["symbols"]), header["shapes"])
+        self.symbols_ = list(header["symbols"])

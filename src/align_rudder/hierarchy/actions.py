@@ -15,16 +15,16 @@ import numpy as np
 __all__ = ["cross_entropy", "entropy", "log_prob", "sample"]
 
 
-def sample(key: jax.Array, logits: Any, temperature: float = 1.0) -> Any:
+def sample(key: jax.Array, logits: Any) -> Any:
     """Return an action drawn from logits (…, n) of each head."""
     leaves, tree = jax.tree.flatten(logits)
     if len(leaves) == 1:
-        return jax.tree.unflatten(tree, [jax.random.categorical(key, leaves[0] / temperature)])
+        return jax.tree.unflatten(tree, [jax.random.categorical(key, leaves[0])])
     # The noise of all heads at once: fifteen generators take fifteen times as long to compile.
     ends = np.cumsum([x.shape[-1] for x in leaves])
     noise = jax.random.gumbel(key, (*leaves[0].shape[:-1], int(ends[-1])))
     parts = jnp.split(noise, ends[:-1], axis=-1)
-    drawn = [(x / temperature + g).argmax(axis=-1) for x, g in zip(leaves, parts, strict=True)]
+    drawn = [(x + g).argmax(axis=-1) for x, g in zip(leaves, parts, strict=True)]
     return jax.tree.unflatten(tree, drawn)
 
 

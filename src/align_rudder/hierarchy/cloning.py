@@ -1,4 +1,4 @@
-"""Behavioural cloning of the demonstrations, as a start for the sub-agents."""
+"""Demonstrations, aligned, and behavioural cloning of them as a start for the sub-agents."""
 
 from __future__ import annotations
 
@@ -14,13 +14,67 @@ import optax
 from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
-from align_rudder.hierarchy.ppo import Examples
 
-__all__ = ["Shown", "aligned_states", "clone_agent", "follow_demonstrations"]
+__all__ = ["Demonstrations", "Examples", "aligned_demonstrations", "clone_agent"]
 
 
-def aligned_states(task: AlignedTask, states: Any) -> AlignedState:
-    """Return every state of a demonstration (T + 1, …) with where it stands."""
+class Examples(NamedTuple):
+    """Steps of demonstrations to clone: observation, sub-task, cell and action (n, …)."""
+
+    observation: Any
+    subtask: jax.Array
+    cell: jax.Array
+    action: jax.Array
+
+
+class Demonstrations(NamedTuple):
+    """All demonstrations, one after the other.
+
+    Attributes:
+        states: Their states, aligned (N, …).
+        reached: Which of these have just reached a sub-goal (N,).
+        examples: Their steps.
+    """
+
+    states: AlignedState
+    reached: jax.Array
+    examples: Examples
+
+
+def aligned_demonstrations(
+    task: AlignedTask, runs: Sequence[tuple[Any, np.ndarray]]
+) -> Demonstrations:
+    """Return demonstrations, given as states (T + 1, …) and actions (T,) of each, aligned."""
+    lengths = [len(actions) for _, actions in runs]
+    longest = max(lengths)
+    padded = [_padded(states, longest - n) for (states, _), n in zip(runs, lengths, strict=True)]
+    stacked = jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *padded)
+
+    @jax.jit
+    def align(states: Any) -> tuple[AlignedState, Any]:
+        aligned = jax.vmap(lambda run: _aligned_run(task, run))(states)
+        return aligned, jax.vmap(jax.vmap(task.task.observe))(states)
+
+    aligned, observations = align(stacked)
+    reached = jnp.diff(aligned.subtask, axis=1, prepend=0) > 0
+    flat, reached, observations = jax.tree.map(
+        lambda x: x.reshape(-1, *x.shape[2:]), (aligned, reached, observations)
+    )
+    # Where the states, and those in which something was done, lie among the padded ones.
+    begin = np.arange(len(runs)) * (longest + 1)
+    every = np.concatenate([at + np.arange(n + 1) for at, n in zip(begin, lengths)])
+    acting = np.concatenate([at + np.arange(n) for at, n in zip(begin, lengths)])
+    examples = Examples(
+        jax.tree.map(lambda x: x[acting], observations),
+        flat.subtask[acting],
+        flat.position.cell[acting],
+        jnp.asarray(np.concatenate([actions for _, actions in runs])),
+    )
+    return Demonstrations(jax.tree.map(lambda x: x[every], flat), reached[every], examples)
+
+
+def _aligned_run(task: AlignedTask, states: Any) -> AlignedState:
+    """Return the states of one demonstration (T + 1, …), aligned."""
     features = jax.vmap(task.task.features)(states)
     first = task.start(None)
 
@@ -31,56 +85,6 @@ def aligned_states(task: AlignedTask, states: Any) -> AlignedState:
     _, rest = jax.lax.scan(follow, first, (features[:-1], features[1:]))
     whole = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
     return whole._replace(state=states, begun=whole.subtask)
-
-
-class Shown(NamedTuple):
-    """Demonstrations, all states one after the other.
-
-    Attributes:
-        states: Their states with positions (N, …).
-        reached: Which of them have just reached a sub-goal (N,).
-        examples: Their steps, for cloning.
-    """
-
-    states: AlignedState
-    reached: jax.Array
-    examples: Examples
-
-
-def follow_demonstrations(task: AlignedTask, runs: Sequence[tuple[Any, np.ndarray]]) -> Shown:
-    """Return demonstrations, (states, actions) each, as states to begin at and examples."""
-    longest = max(len(actions) for _, actions in runs)
-    padded = [_padded(states, longest - len(actions)) for states, actions in runs]
-    stacked = jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *padded)
-
-    @jax.jit
-    def follow(states: Any) -> tuple[AlignedState, Any]:
-        s = jax.vmap(lambda one: aligned_states(task, one))(states)
-        return s, jax.vmap(jax.vmap(task.task.observe))(states)
-
-    s, seen = follow(stacked)
-    # What is padding is left out.
-    within = np.concatenate(
-        [i * (longest + 1) + np.arange(len(actions) + 1) for i, (_, actions) in enumerate(runs)]
-    )
-    before = np.concatenate(
-        [i * (longest + 1) + np.arange(len(actions)) for i, (_, actions) in enumerate(runs)]
-    )
-    flat_states, flat_seen = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (s, seen))
-    subtask = np.asarray(s.subtask)
-    newly = np.zeros(subtask.shape, bool)
-    newly[:, 1:] = subtask[:, 1:] > subtask[:, :-1]
-    actions = jnp.asarray(np.concatenate([actions for _, actions in runs]))
-    return Shown(
-        jax.tree.map(lambda x: x[within], flat_states),
-        jnp.asarray(newly.reshape(-1)[within]),
-        Examples(
-            jax.tree.map(lambda x: x[before], flat_seen),
-            flat_states.subtask[before],
-            flat_states.position.cell[before],
-            actions,
-        ),
-    )
 
 
 def _padded(states: Any, n: int) -> Any:
@@ -94,12 +98,12 @@ def clone_agent(
     examples: Examples,
     key: jax.Array,
     updates: int = 1000,
-    batch: int = 256,
+    batch_size: int = 256,
     learning_rate: float = 1e-3,
-    decay: float = 1e-2,
+    weight_decay: float = 1e-2,
     points: int = 20,
 ) -> tuple[Policy, jax.Array]:
-    """Return the agent with its policy fitted to the examples, and how it got there.
+    """Return the agent with its policy fitted to the examples, and its learning curve.
 
     Args:
         task: The task.
@@ -107,35 +111,34 @@ def clone_agent(
         examples: Steps of demonstrations.
         key: Random key.
         updates: Updates.
-        batch: Examples of an update.
-        learning_rate: Learning rate.
-        decay: Decay of weights.
+        batch_size: Examples of an update.
+        learning_rate: Learning rate of AdamW.
+        weight_decay: Its weight decay.
         points: Points of the curve (points, 1 + 2 K), at most: number of updates, then the mean
             loss and accuracy on the examples of each sub-task.
     """
-    change = optax.adamw(learning_rate, weight_decay=decay)
-    arrays, static = eqx.partition(agent, eqx.is_inexact_array)
+    optimizer = optax.adamw(learning_rate, weight_decay=weight_decay)
+    params, static = eqx.partition(agent, eqx.is_inexact_array)
     n = examples.action.shape[0]
     own = jax.nn.one_hot(examples.subtask, task.n_subtasks, axis=0)
     share = own / jnp.maximum(own.sum(axis=1, keepdims=True), 1)
 
-    def logits_of(arrays: Any, some: Examples) -> jax.Array:
-        model = jax.vmap(eqx.combine(arrays, static), (None, 0, 0, 0))
-        return model(task, some.observation, some.subtask, some.cell)[0]
+    def logits_of(params: Any, part: Examples) -> jax.Array:
+        apply = jax.vmap(eqx.combine(params, static), (None, 0, 0, 0))
+        return apply(task, part.observation, part.subtask, part.cell)[0]
 
-    def loss(arrays: Any, some: Examples) -> jax.Array:
-        logits = logits_of(arrays, some)
-        return actions.cross_entropy(logits, some.action).mean()
+    def loss(params: Any, part: Examples) -> jax.Array:
+        return actions.cross_entropy(logits_of(params, part), part.action).mean()
 
-    def step(carry: Any, key: jax.Array) -> Any:
-        arrays, memory = carry
-        at = jax.random.randint(key, (batch,), 0, n)
-        gradient = jax.grad(loss)(arrays, jax.tree.map(lambda x: x[at], examples))
-        moved, memory = change.update(gradient, memory, arrays)
-        return (optax.apply_updates(arrays, moved), memory), None
+    def update(carry: Any, key: jax.Array) -> Any:
+        params, opt_state = carry
+        rows = jax.random.randint(key, (batch_size,), 0, n)
+        grads = jax.grad(loss)(params, jax.tree.map(lambda x: x[rows], examples))
+        change, opt_state = optimizer.update(grads, opt_state, params)
+        return (optax.apply_updates(params, change), opt_state), None
 
-    def part(carry: Any, keys: jax.Array) -> Any:
-        carry, _ = jax.lax.scan(step, carry, keys)
+    def updates_to_point(carry: Any, keys: jax.Array) -> Any:
+        carry, _ = jax.lax.scan(update, carry, keys)
         logits = logits_of(carry[0], examples)
         losses = actions.cross_entropy(logits, examples.action)
         right = logits.argmax(axis=1) == examples.action
@@ -143,6 +146,6 @@ def clone_agent(
 
     points = max(p for p in range(1, points + 1) if updates % p == 0)
     keys = jax.random.split(key, updates).reshape(points, -1)
-    (arrays, _), curve = jax.lax.scan(part, (arrays, change.init(arrays)), keys)
+    (params, _), curve = jax.lax.scan(updates_to_point, (params, optimizer.init(params)), keys)
     at = (jnp.arange(points) + 1.0) * (updates // points)
-    return eqx.combine(arrays, static), jnp.concatenate([at[:, None], curve], axis=1)
+    return eqx.combine(params, static), jnp.concatenate([at[:, None], curve], axis=1)

@@ -1,4 +1,4 @@
-"""End to end from new worlds: how far episodes come along the consensus."""
+"""Evaluation from new worlds: how far episodes come along the consensus."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
 
-__all__ = [
-    "Evaluation",
-    "evaluate",
-    "new_worlds",
-    "play_all",
-]
+__all__ = ["Evaluation", "evaluate", "new_worlds", "play_all"]
 
 _CHUNK = 64  # worlds generated at once
 _BLOCK = 250  # steps between looks at who still plays
@@ -56,78 +51,66 @@ class Evaluation(NamedTuple):
 
 
 class _Play(NamedTuple):
-    """Episodes on their way: states, which are over, steps, which are solved, time, key."""
+    """Episodes under way (N,).
+
+    Each draws from its own random key, so that its course does not depend on who else plays.
+    """
 
     states: AlignedState
+    keys: jax.Array
     over: jax.Array
-    steps: jax.Array
     solved: jax.Array
-    time: jax.Array
-    key: jax.Array
+    steps: jax.Array
+
+    def result(self, task: AlignedTask) -> Evaluation:
+        """Return what the episodes came to."""
+        s = self.states
+        features = jax.vmap(task.task.features)(s.state)
+        return Evaluation(s.subtask, s.reached, self.solved, self.steps, features)
 
 
 def _start(worlds: AlignedState, key: jax.Array) -> _Play:
-    none = jnp.zeros(worlds.subtask.shape[0], bool)
-    return _Play(worlds, none, none.astype(jnp.int32), none, jnp.int32(0), key)
+    n = worlds.subtask.shape[0]
+    no = jnp.zeros(n, bool)
+    return _Play(worlds, jax.random.split(key, n), no, no, jnp.zeros(n, jnp.int32))
 
 
 def _play_on(
     task: AlignedTask,
     agent: Policy,
     play: _Play,
-    until: int | jax.Array,
-    temperature: float = 1.0,
+    n_steps: int | jax.Array,
     most: int | jax.Array = _NO_LIMIT,
-    among: tuple[jax.Array, int] | None = None,
 ) -> _Play:
-    """Return the episodes at time `until`, when all are over, or before `most` steps in all.
+    """Return the episodes n_steps later, when all are over, or before `most` steps in all."""
 
-    If they are some `among` others (which ones, of how many), all is left to the same chances as
-    if the others played too.
-    """
-    n = play.over.shape[0]
+    def step(s: AlignedState, key: jax.Array) -> tuple[AlignedState, Any]:
+        k_act, k_step = jax.random.split(key)
+        logits, _ = agent(task, task.task.observe(s.state), s.subtask, s.position.cell)
+        return task.step(k_step, s, actions.sample(k_act, logits))
 
-    def go_on(play: _Play) -> jax.Array:
+    def go_on(carry: tuple[jax.Array, _Play]) -> jax.Array:
+        time, play = carry
         following = play.steps.sum() + (~play.over).sum()
-        return (play.time < until) & ~play.over.all() & (following <= most)
+        return (time < n_steps) & ~play.over.all() & (following <= most)
 
-    def step(play: _Play) -> _Play:
-        key, k_act, k_step = jax.random.split(play.key, 3)
-        s, over = play.states, play.over
-        seen = jax.vmap(task.task.observe)(s.state)
-        logits, _ = jax.vmap(agent, (None, 0, 0, 0))(task, seen, s.subtask, s.position.cell)
-        if among is None:
-            action, keys = actions.sample(k_act, logits, temperature), jax.random.split(k_step, n)
-        else:
-            action = _sample_among(k_act, logits, temperature, among)
-            keys = jax.random.split(k_step, among[1])[among[0]]
-        new, out = jax.vmap(task.step)(keys, s, action)
+    def step_all(carry: tuple[jax.Array, _Play]) -> tuple[jax.Array, _Play]:
+        time, play = carry
+        over = play.over
+        keys = jax.vmap(jax.random.fold_in)(play.keys, play.steps)
+        new, out = jax.vmap(step)(play.states, keys)
 
         def keep(a: jax.Array, b: jax.Array) -> jax.Array:
-            return jnp.where(over.reshape(n, *(1,) * (a.ndim - 1)), a, b)
+            return jnp.where(over.reshape(-1, *(1,) * (a.ndim - 1)), a, b)
 
-        return _Play(
-            jax.tree.map(keep, s, new),
-            over | out.over,
-            play.steps + ~over,
-            play.solved | (out.solved & ~over),
-            play.time + 1,
-            key,
+        return time + 1, play._replace(
+            states=jax.tree.map(keep, play.states, new),
+            over=over | out.over,
+            solved=play.solved | (out.solved & ~over),
+            steps=play.steps + ~over,
         )
 
-    return jax.lax.while_loop(go_on, step, play)
-
-
-def _sample_among(
-    key: jax.Array, logits: Any, temperature: float, among: tuple[jax.Array, int]
-) -> Any:
-    rows, total = among
-
-    def spread(x: jax.Array) -> jax.Array:
-        return jnp.zeros((total, *x.shape[1:]), x.dtype).at[rows].set(x)
-
-    drawn = actions.sample(key, jax.tree.map(spread, logits), temperature)
-    return jax.tree.map(lambda x: x[rows], drawn)
+    return jax.lax.while_loop(go_on, step_all, (jnp.int32(0), play))[1]
 
 
 def evaluate(
@@ -136,10 +119,9 @@ def evaluate(
     worlds: AlignedState,
     key: jax.Array,
     max_steps: int | jax.Array,
-    temperature: float = 1.0,
     most: int | jax.Array = _NO_LIMIT,
 ) -> Evaluation:
-    """Play each world (N, …) once, to its end or for that many steps.
+    """Play each world (N, …) once, to its end or for `max_steps` steps.
 
     Args:
         task: The task.
@@ -147,12 +129,9 @@ def evaluate(
         worlds: Starts.
         key: Random key.
         max_steps: Steps after which an episode is given up.
-        temperature: What the logits are divided by; below 1 the agent is surer than it has learned
-            to be.
-        most: Steps of all episodes together, after which all that still run are given up.
+        most: Steps of all episodes together, before which all that still run are given up.
     """
-    play = _play_on(task, agent, _start(worlds, key), max_steps, temperature, most)
-    return _result(task, play)
+    return _play_on(task, agent, _start(worlds, key), max_steps, most).result(task)
 
 
 def play_all(
@@ -178,7 +157,7 @@ def play_all(
     """
     play, total = _start(worlds, key), worlds.subtask.shape[0]
     go_on, size = eqx.filter_jit(_play_on), total
-    for until in range(_BLOCK, max_steps + _BLOCK, _BLOCK):
+    for begin in range(0, max_steps, _BLOCK):
         running = total - int(play.over.sum())
         report(total - running)
         if not running:
@@ -186,32 +165,17 @@ def play_all(
         while running <= size // _SHRINK and size > _LEAST:
             size //= _SHRINK
         rows = jnp.argsort(play.over)[:size]
-        part = go_on(
-            task,
-            agent,
-            _take(play, rows),
-            jnp.int32(min(until, max_steps)),
-            among=(rows, total),
-        )
-        play = _put(play, rows, part)
+        n_steps = jnp.int32(min(_BLOCK, max_steps - begin))
+        play = _put(play, rows, go_on(task, agent, _take(play, rows), n_steps))
     report(int(play.over.sum()))
-    return _result(task, play)
+    return play.result(task)
 
 
 @eqx.filter_jit
 def _take(play: _Play, rows: jax.Array) -> _Play:
-    states, over, steps, solved = jax.tree.map(lambda x: x[rows], play[:4])
-    return play._replace(states=states, over=over, steps=steps, solved=solved)
+    return jax.tree.map(lambda x: x[rows], play)
 
 
 @eqx.filter_jit
 def _put(play: _Play, rows: jax.Array, part: _Play) -> _Play:
-    put = jax.tree.map(lambda x, new: x.at[rows].set(new), play[:4], part[:4])
-    states, over, steps, solved = put
-    return part._replace(states=states, over=over, steps=steps, solved=solved)
-
-
-def _result(task: AlignedTask, play: _Play) -> Evaluation:
-    s = play.states
-    features = jax.vmap(task.task.features)(s.state)
-    return Evaluation(s.subtask, s.reached, play.solved, play.steps, features)
+    return jax.tree.map(lambda x, new: x.at[rows].set(new), play, part)

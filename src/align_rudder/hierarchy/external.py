@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from align_rudder.files import load_npz, save_npz
@@ -22,14 +21,16 @@ from align_rudder.hierarchy import actions
 from align_rudder.model import AlignRudder
 
 __all__ = [
-    "Followed",
-    "Moved",
+    "Choices",
     "Players",
     "Replays",
+    "StepResult",
+    "TrackedEnv",
     "UnreachedError",
     "View",
     "act",
     "begin_at",
+    "play_on",
     "play_out",
 ]
 
@@ -56,7 +57,7 @@ class View(Protocol):
         ...
 
 
-class Moved(NamedTuple):
+class StepResult(NamedTuple):
     """What a step gave.
 
     Attributes:
@@ -75,7 +76,7 @@ class Moved(NamedTuple):
     solved: bool
 
 
-class Followed:
+class TrackedEnv:
     """An environment whose episodes are tracked along the alignment.
 
     Args:
@@ -135,7 +136,7 @@ class Followed:
         self.reached = np.zeros(self.n_subtasks, bool)
         self.idle, self.pending, self.ended = 0, 0.0, False
 
-    def step(self, choice: Any) -> Moved:
+    def step(self, choice: Any) -> StepResult:
         """Do what the network chose."""
         if self.ended:
             raise ValueError("the episode has ended; call begin()")
@@ -154,7 +155,7 @@ class Followed:
         paid = self.pending if passed else 0.0
         self.pending = 0.0 if passed else self.pending
         self.idle = 0 if passed else self.idle + 1
-        return Moved(paid, goal, passed, self.ended, float(reward) > 0)
+        return StepResult(paid, goal, passed, self.ended, float(reward) > 0)
 
 
 class Replays:
@@ -172,7 +173,7 @@ class Replays:
         self.size = size
         self.kept: list[list[tuple[int, list[Any]]]] = [[] for _ in range(n_subtasks)]
 
-    def add(self, env: Followed) -> None:
+    def add(self, env: TrackedEnv) -> None:
         """Keep an episode that has just come to a sub-task."""
         if env.subtask < len(self.kept) and not env.ended:
             kept = self.kept[env.subtask]
@@ -212,7 +213,7 @@ class Replays:
                 at += length
         return replays
 
-    def begin(self, env: Followed, subtask: int, rng: np.random.Generator) -> bool:
+    def begin(self, env: TrackedEnv, subtask: int, rng: np.random.Generator) -> bool:
         """Begin at a sub-task by replaying; return whether that worked."""
         if subtask == 0:
             env.begin(int(rng.integers(2**31)))
@@ -236,60 +237,89 @@ class Replays:
         return True
 
 
-class Chosen(NamedTuple):
-    """Choices of a network for several environments (N, …), with what they were drawn from."""
+class Choices(NamedTuple):
+    """Choices of an agent in several environments (N, …), with what they were drawn from."""
 
+    observation: Any
+    subtask: Any
+    cell: Any
     action: Any
     logits: Any
     value: jax.Array
 
+    def of(self, i: int) -> Any:
+        """Return the choice for the i-th environment, as integers."""
+        return jax.tree.map(lambda x: int(np.asarray(x)[i]), self.action)
+
 
 @jax.jit
-def _act(agent: Any, seen: Any, subtask: jax.Array, cell: jax.Array, key: jax.Array) -> Chosen:
+def _act(agent: Any, seen: Any, subtask: jax.Array, cell: jax.Array, key: jax.Array) -> Any:
     logits, value = jax.vmap(agent, (None, 0, 0, 0))(None, seen, subtask, cell)
-    return Chosen(actions.sample(key, logits), logits, value)
+    return actions.sample(key, logits), logits, value
 
 
-def act(agent: Any, envs: Sequence[Followed], key: jax.Array) -> Chosen:
+def act(agent: Any, envs: Sequence[TrackedEnv], key: jax.Array) -> Choices:
     """Return the choices of one agent in several environments."""
     seen = jax.tree.map(lambda *x: np.stack(x), *[env.seen for env in envs])
-    subtask = jnp.array([env.subtask for env in envs])
-    return _act(agent, seen, subtask, jnp.array([env.cell for env in envs]), key)
-
-
-def choice_of(chosen: Chosen, i: int) -> Any:
-    """Return the choice for the i-th environment, as integers."""
-    return jax.tree.map(lambda x: int(np.asarray(x)[i]), chosen.action)
+    subtask, cell = (np.array([getattr(env, at) for env in envs]) for at in ("subtask", "cell"))
+    return Choices(seen, subtask, cell, *_act(agent, seen, subtask, cell, key))
 
 
 class Players(NamedTuple):
-    """Who plays: a sub-agent for each sub-task and, if there is one, the main agent.
+    """Who plays: a sub-agent for each sub-task and, if there is one, their manager.
 
-    The main agent's head "who" chooses a sub-agent, or K to act itself with its other heads.
+    The manager's head "who" chooses a sub-agent, or K to act itself with its other heads.
     """
 
     agents: Sequence[Any]
     manager: Any = None
 
-    def choose(self, env: Followed, key: jax.Array) -> Any:
-        """Return what is done."""
+    def choose(self, env: TrackedEnv, key: jax.Array) -> Any:
+        """Return what to do."""
         if self.manager is None:
             turn = min(env.subtask, len(self.agents) - 1)
-            return choice_of(act(self.agents[turn], [env], key), 0)
+            return act(self.agents[turn], [env], key).of(0)
         k_who, k_act = jax.random.split(key)
-        return self.follow(env, choice_of(act(self.manager, [env], k_who), 0), k_act)[0]
+        return self.carry_out(env, act(self.manager, [env], k_who).of(0), k_act)[0]
 
-    def follow(self, env: Followed, own: dict[str, int], key: jax.Array) -> tuple[Any, Any]:
-        """Return what is done when the main agent chose so, and what of its choice counted."""
-        who = own["who"]
+    def carry_out(self, env: TrackedEnv, choice: Any, key: jax.Array) -> tuple[Any, Any]:
+        """Return what to do for the choice of a sub-agent or manager, and what of it counted."""
+        who = choice.get("who") if isinstance(choice, dict) else None
+        if who is None:
+            return choice, choice
         if who == len(self.agents):
-            return {head: at for head, at in own.items() if head != "who"}, own
-        done = choice_of(act(self.agents[who], [env], key), 0)
-        return done, {head: at if head == "who" else -1 for head, at in own.items()}
+            return {head: at for head, at in choice.items() if head != "who"}, choice
+        action = act(self.agents[who], [env], key).of(0)
+        return action, {head: at if head == "who" else -1 for head, at in choice.items()}
+
+
+def play_on(
+    env: TrackedEnv,
+    players: Players,
+    rng: np.random.Generator,
+    go_on: Callable[[], bool],
+    replays: Replays | None = None,
+) -> bool:
+    """Play on while the episode lasts and `go_on` holds; return whether the task was solved.
+
+    Args:
+        env: The environment.
+        players: Who plays.
+        rng: Source of randomness.
+        go_on: Asked before each step.
+        replays: The episode is added to them whenever it comes to a sub-task.
+    """
+    solved = False
+    while not env.ended and go_on():
+        moved = env.step(players.choose(env, jax.random.key(int(rng.integers(2**31)))))
+        solved |= moved.solved
+        if moved.reached and replays is not None:
+            replays.add(env)
+    return solved
 
 
 def begin_at(
-    env: Followed,
+    env: TrackedEnv,
     subtask: int,
     replays: Replays,
     players: Players,
@@ -319,12 +349,9 @@ def begin_at(
         earlier = [k for k in range(max(subtask, 1)) if k == 0 or replays.kept[k]]
         if not replays.begin(env, int(rng.choice(earlier)) if new else earlier[-1], rng):
             continue
-        while not env.ended and env.subtask < subtask and env.idle < patience:
-            key = jax.random.key(int(rng.integers(2**31)))
-            moved = env.step(players.choose(env, key))
-            played += 1
-            if moved.reached:
-                replays.add(env)
+        replayed = len(env.done)
+        play_on(env, players, rng, lambda: env.subtask < subtask and env.idle < patience, replays)
+        played += len(env.done) - replayed
         if not env.ended and env.subtask == subtask:
             return played
     raise UnreachedError(
@@ -334,19 +361,9 @@ def begin_at(
 
 
 def play_out(
-    env: Followed,
-    players: Players,
-    rng: np.random.Generator,
-    max_steps: int,
-    watch: Callable[[Followed], None] | None = None,
+    env: TrackedEnv, players: Players, rng: np.random.Generator, max_steps: int
 ) -> tuple[int, bool, int]:
     """Play an episode from a new start; return its last sub-task, whether solved, and its steps."""
     env.begin(int(rng.integers(2**31)))
-    solved, steps = False, 0
-    while not env.ended and steps < max_steps:
-        key = jax.random.key(int(rng.integers(2**31)))
-        solved |= env.step(players.choose(env, key)).solved
-        steps += 1
-        if watch is not None:
-            watch(env)
-    return env.subtask, solved, steps
+    solved = play_on(env, players, rng, lambda: len(env.done) < max_steps)
+    return env.subtask, solved, len(env.done)

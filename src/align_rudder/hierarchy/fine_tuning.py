@@ -1,9 +1,10 @@
-"""PPO for environments outside of JAX: one sub-agent, or the main agent, from rollouts."""
+"""PPO for environments outside of JAX: one sub-agent at a time, then their manager."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -13,17 +14,31 @@ import numpy as np
 
 from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.external import (
-    Followed,
     Players,
     Replays,
+    StepResult,
+    TrackedEnv,
     act,
     begin_at,
-    choice_of,
+    play_on,
 )
-from align_rudder.hierarchy.improvement import PPO, Examples, Steps, improve, optimizer
-from align_rudder.runs.unfinished import Unfinished
+from align_rudder.hierarchy.ppo import (
+    PPO,
+    Losses,
+    Transition,
+    new_train_state,
+    update_agent,
+)
+from align_rudder.runs.checkpoint import Checkpoint
 
-__all__ = ["FineTuned", "FineTuning", "fine_tune", "fine_tune_manager", "success_rate"]
+__all__ = [
+    "FineTuning",
+    "ManagerPractice",
+    "SubtaskPractice",
+    "TunedAgent",
+    "fine_tune",
+    "success_rate",
+]
 
 
 @dataclass(frozen=True)
@@ -40,7 +55,7 @@ class FineTuning:
         least_steps: but not before so many steps.
         fresh: Share of the tries to begin that are played to the sub-task by earlier agents, from
             a new world or an earlier sub-task; the others go back to a recording.
-        ppo: Hyper-parameters; `n_envs` is given by the environments.
+        ppo: Hyper-parameters; `n_envs` is given by the environments, its `burn_in` by the above.
     """
 
     steps: int = 500_000
@@ -51,7 +66,9 @@ class FineTuning:
     enough: float = 1.0
     least_steps: int = 50_000
     fresh: float = 0.5
-    ppo: PPO = field(default_factory=lambda: PPO(n_envs=1, n_steps=256, minibatches=4, cloning=0.0))
+    ppo: PPO = field(
+        default_factory=lambda: PPO(n_envs=1, n_steps=256, n_minibatches=4, bc_coef=0.0)
+    )
 
     def __post_init__(self) -> None:
         least = {"steps": 1, "patience": 1, "evaluate_every": 1, "trials": 1}
@@ -64,7 +81,7 @@ class FineTuning:
             raise ValueError(f"fresh={self.fresh}; a share from 0 to less than 1 is needed")
 
 
-class FineTuned(NamedTuple):
+class TunedAgent(NamedTuple):
     """The best agent, and the success rate at each evaluation (steps, rate)."""
 
     agent: Any
@@ -72,7 +89,7 @@ class FineTuned(NamedTuple):
 
 
 def success_rate(
-    env: Followed,
+    env: TrackedEnv,
     subtask: int,
     replays: Replays,
     players: Players,
@@ -83,222 +100,172 @@ def success_rate(
     solved, patience = 0, tuning.patience
     for _ in range(tuning.trials):
         begin_at(env, subtask, replays, players, rng, patience, tuning.fresh)
-        while not env.ended and env.subtask <= subtask and env.idle < patience:
-            key = jax.random.key(int(rng.integers(2**31)))
-            moved = env.step(players.choose(env, key))
-            if moved.reached:
-                replays.add(env)
+        play_on(env, players, rng, lambda: env.subtask <= subtask and env.idle < patience, replays)
         solved += env.subtask > subtask
     return solved / tuning.trials
 
 
-@eqx.filter_jit
-def _improve(
-    ppo: PPO,
-    total: int,
-    agent: Any,
-    memory: Any,
-    played: Steps,
-    last: jax.Array,
-    key: jax.Array,
-    examples: Examples | None,
-    frozen: jax.Array,
-) -> tuple[Any, Any, jax.Array]:
-    return improve(None, ppo, total, agent, memory, played, last, key, examples, frozen)
+@dataclass
+class SubtaskPractice:
+    """A sub-agent practises its sub-task, begun at states that recordings or other agents reach.
+
+    Attributes:
+        subtask: The sub-task.
+        agents: The sub-agents; that of the sub-task is trained, those before it play to it.
+        replays: Recordings; successes are added, so that the next sub-task can begin there.
+    """
+
+    subtask: int
+    agents: Sequence[Any]
+    replays: Replays
+
+    @property
+    def agent(self) -> Any:
+        """The sub-agent as it is before."""
+        return self.agents[self.subtask]
+
+    def begin(self, env: TrackedEnv, rng: np.random.Generator, tuning: FineTuning) -> None:
+        """Begin at the sub-task."""
+        players = Players(self.agents)
+        begin_at(env, self.subtask, self.replays, players, rng, tuning.patience, tuning.fresh)
+
+    def pay(self, env: TrackedEnv, moved: StepResult) -> tuple[float, bool]:
+        """Return the worth of the sub-goal once it is reached.
+
+        Paid for its sub-goal alone, not for all on the way, it leaves to others their work.
+        """
+        if not moved.reached:
+            return 0.0, moved.ended
+        self.replays.add(env)
+        own = moved.goal == self.subtask  # not passed by with a later one
+        return float(env.worth[self.subtask]) if own else 0.0, True
+
+    def rate(
+        self, agent: Any, env: TrackedEnv, rng: np.random.Generator, tuning: FineTuning
+    ) -> float:
+        """Return the success rate of the sub-task."""
+        agents = [agent if k == self.subtask else other for k, other in enumerate(self.agents)]
+        return success_rate(env, self.subtask, self.replays, Players(agents), rng, tuning)
 
 
-def _stack(rows: Sequence[Any]) -> Any:
-    return jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *rows)
+@dataclass
+class ManagerPractice:
+    """A manager practises whole episodes with sub-agents that stay as they are.
+
+    Attributes:
+        agent: The manager; see `Players`.
+        agents: The sub-agents.
+    """
+
+    agent: Any
+    agents: Sequence[Any]
+
+    def begin(self, env: TrackedEnv, rng: np.random.Generator, tuning: FineTuning) -> None:
+        """Begin in a new world."""
+        env.begin(int(rng.integers(2**31)))
+
+    def pay(self, env: TrackedEnv, moved: StepResult) -> tuple[float, bool]:
+        """Return the redistributed reward."""
+        return moved.reward, moved.ended
+
+    def rate(
+        self, agent: Any, env: TrackedEnv, rng: np.random.Generator, tuning: FineTuning
+    ) -> float:
+        """Return the mean share of the sub-goals that whole episodes reach."""
+        shares = []
+        for _ in range(tuning.trials):
+            self.begin(env, rng, tuning)
+            players = Players(self.agents, agent)
+            play_on(env, players, rng, lambda: env.idle < tuning.patience)
+            shares.append(env.subtask / env.n_subtasks)
+        return float(np.mean(shares))
 
 
-def _train(
-    agent: Any,
-    envs: Sequence[Followed],
+def fine_tune(
+    practice: SubtaskPractice | ManagerPractice,
+    envs: Sequence[TrackedEnv],
     tuning: FineTuning,
-    key: jax.Array,
-    step: Callable[[Any, PPO, jax.Array], Steps],
-    rate: Callable[[Any], float],
-    examples: Examples | None,
-    log: Callable[[int, np.ndarray, float], None] | None,
-    unfinished: Unfinished | None,
-) -> FineTuned:
-    """Return the best agent of a training.
+    seed: int = 0,
+    log: Callable[[int, Losses, float], None] | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> TunedAgent:
+    """Train an agent, and return the best there was.
 
     Args:
-        agent: The agent.
-        envs: Environments that have begun.
+        practice: What is practised: where episodes begin, what is paid, how it is judged.
+        envs: Environments.
         tuning: How to train.
-        key: Random key.
-        step: Plays one step in all environments (N, …) and begins again where it must.
-        rate: Evaluates an agent.
-        examples: Steps to clone.
-        log: See `fine_tune`.
-        unfinished: See `fine_tune`.
+        seed: Seed.
+        log: Called after each update with the steps so far, the losses and the mean reward.
+        checkpoint: Where the training is kept while it lasts; it goes on with what is there.
     """
-    ppo = replace(tuning.ppo, n_envs=len(envs))
-    if 0 < tuning.steps < ppo.batch:
+    batch_size = len(envs) * tuning.ppo.n_steps
+    if 0 < tuning.steps < batch_size:
         raise ValueError(
-            f"steps={tuning.steps} are fewer than a batch of PPO, {ppo.n_envs} environments × "
-            f"{ppo.n_steps} steps; give more, or 0 for none"
+            f"steps={tuning.steps} are fewer than a batch of PPO, {len(envs)} environments × "
+            f"{tuning.ppo.n_steps} steps; give more, or 0 for none"
         )
-    total = max(tuning.steps // ppo.batch, 1)
-    memory = optimizer(ppo, total).init(eqx.filter(agent, eqx.is_inexact_array))
-    best, curve, steps = agent, [], 0
-    kept = None if unfinished is None else unfinished.load((agent, best, memory))
-    if kept is not None:
-        (agent, best, memory), notes = kept
-        steps, curve = notes["steps"], [(at, found) for at, found in notes["curve"]]
+    ppo = replace(tuning.ppo, n_envs=len(envs), burn_in=-(-tuning.burn_in // batch_size))
+    total, rng = max(tuning.steps // batch_size, 1), np.random.default_rng(seed)
+    state = new_train_state(practice.agent, ppo, total, jax.random.key(seed))
+    best, curve, steps = practice.agent, [], 0
+
+    def evaluate() -> None:
+        nonlocal best
+        rate = practice.rate(state.agent, envs[0], rng, tuning)
+        practice.begin(envs[0], rng, tuning)
+        if rate >= max((r for _, r in curve), default=0.0):
+            best = state.agent
+        curve.append((steps, rate))
+
+    def step(key: jax.Array) -> Transition:
+        k_act, *keys = jax.random.split(key, len(envs) + 1)
+        choices = act(state.agent, envs, k_act)
+        reward, done, counted = np.zeros(len(envs), np.float32), np.zeros(len(envs), bool), []
+        for i, env in enumerate(envs):
+            action, own = Players(practice.agents).carry_out(env, choices.of(i), keys[i])
+            counted.append(own)
+            paid, ended = practice.pay(env, env.step(action))
+            cut = not ended and env.idle >= tuning.patience
+            # A cut-off episode would have gone on: the value stands for what would have come.
+            reward[i] = paid * ppo.reward_scale + cut * ppo.gamma * float(choices.value[i])
+            done[i] = ended or cut
+            if done[i]:
+                practice.begin(env, rng, tuning)
+        own, reward, done = _stack(counted), jnp.asarray(reward), jnp.asarray(done)
+        log_prob = actions.log_prob(choices.logits, own)
+        return Transition(*choices[:3], own, log_prob, choices.value, reward, done)
+
+    for env in envs:
+        practice.begin(env, rng, tuning)
+    saved = None if checkpoint is None else checkpoint.load((state, best))
+    if saved is not None:
+        (state, best), notes = saved
+        steps, curve = notes["steps"], [(at, rate) for at, rate in notes["curve"]]
     else:
-        curve.append((0, rate(agent)))
-    while steps + ppo.batch <= tuning.steps and not _enough(curve, tuning):
-        k_play, k_last, k_learn = jax.random.split(jax.random.fold_in(key, steps), 3)
-        played = _stack([step(agent, ppo, k) for k in jax.random.split(k_play, ppo.n_steps)])
-        last = act(agent, envs, k_last).value
-        frozen = jnp.asarray(steps < tuning.burn_in)
-        steps += ppo.batch
-        agent, memory, losses = _improve(
-            ppo, total, agent, memory, played, last, k_learn, examples, frozen
-        )
+        evaluate()
+    while steps + batch_size <= tuning.steps and not _good_enough(curve, tuning):
+        k_play, k_last = jax.random.split(jax.random.fold_in(jax.random.key(seed), steps))
+        traj_batch = _stack([step(k) for k in jax.random.split(k_play, ppo.n_steps)])
+        last_value = act(state.agent, envs, k_last).value
+        state, losses = _update(ppo, total, state, traj_batch, last_value)
+        steps += batch_size
         if log is not None:
-            log(steps, np.asarray(losses), float(played.reward.mean()))
-        if steps - curve[-1][0] >= tuning.evaluate_every or steps + ppo.batch > tuning.steps:
-            found = rate(agent)
-            if found >= max(r for _, r in curve):
-                best = agent
-            curve.append((steps, found))
-        if unfinished is not None:
-            unfinished.offer((agent, best, memory), {"steps": steps, "curve": curve})
-    return FineTuned(best, curve)
+            log(steps, losses, float(traj_batch.reward.mean()))
+        if steps - curve[-1][0] >= tuning.evaluate_every or steps + batch_size > tuning.steps:
+            evaluate()
+        if checkpoint is not None:
+            checkpoint.offer((state, best), {"steps": steps, "curve": curve})
+    return TunedAgent(best, curve)
 
 
-def _enough(curve: Sequence[tuple[int, float]], tuning: FineTuning) -> bool:
+_update = eqx.filter_jit(partial(update_agent, None))
+
+
+def _good_enough(curve: Sequence[tuple[int, float]], tuning: FineTuning) -> bool:
     steps, rate = curve[-1]
     return rate >= tuning.enough and steps >= tuning.least_steps
 
 
-def fine_tune(
-    subtask: int,
-    agents: Sequence[Any],
-    envs: Sequence[Followed],
-    replays: Replays,
-    tuning: FineTuning,
-    seed: int = 0,
-    examples: Examples | None = None,
-    log: Callable[[int, np.ndarray, float], None] | None = None,
-    unfinished: Unfinished | None = None,
-) -> FineTuned:
-    """Train the sub-agent of a sub-task, begun at states that recordings or earlier agents reach.
-
-    Args:
-        subtask: The sub-task.
-        agents: The sub-agents; that of the sub-task is trained, those before it play to it.
-        envs: Environments.
-        replays: Recordings; successes are added, so that the next sub-task can begin there.
-        tuning: How to train.
-        seed: Seed.
-        examples: Steps of demonstrations, if PPO should go on cloning them.
-        log: Called after each batch with the steps so far, the losses and the mean reward.
-        unfinished: Where the training is kept while it lasts; it goes on with what is there.
-    """
-    rng = np.random.default_rng(seed)
-
-    def begin(env: Followed) -> None:
-        begin_at(env, subtask, replays, Players(agents), rng, tuning.patience, tuning.fresh)
-
-    def step(agent: Any, ppo: PPO, key: jax.Array) -> Steps:
-        chosen = act(agent, envs, key)
-        seen = _stack([env.seen for env in envs])
-        cells = jnp.array([env.cell for env in envs])
-        reward, ended = np.zeros(len(envs), np.float32), np.zeros(len(envs), bool)
-        for i, env in enumerate(envs):
-            moved = env.step(choice_of(chosen, i))
-            # Paid for its sub-goal alone, not for all on the way, it leaves to others their work.
-            reward[i] = env.worth[subtask] * ppo.reward_scale if moved.goal == subtask else 0.0
-            ended[i] = moved.reached or moved.ended or env.idle >= tuning.patience
-            if moved.reached:
-                replays.add(env)
-            elif ended[i] and not moved.ended:
-                # Cut off: the value before stands for what would have come.
-                reward[i] += ppo.gamma * float(chosen.value[i])
-            if ended[i]:
-                begin(env)
-        log_p = actions.log_prob(chosen.logits, chosen.action)
-        at = jnp.full(len(envs), subtask)
-        paid, over = jnp.asarray(reward), jnp.asarray(ended)
-        return Steps(seen, at, cells, chosen.action, log_p, chosen.value, paid, over)
-
-    def rate(agent: Any) -> float:
-        players = Players([agent if k == subtask else other for k, other in enumerate(agents)])
-        found = success_rate(envs[0], subtask, replays, players, rng, tuning)
-        begin(envs[0])
-        return found
-
-    for env in envs:
-        begin(env)
-    key = jax.random.key(seed)
-    return _train(agents[subtask], envs, tuning, key, step, rate, examples, log, unfinished)
-
-
-def fine_tune_manager(
-    manager: Any,
-    agents: Sequence[Any],
-    envs: Sequence[Followed],
-    tuning: FineTuning,
-    seed: int = 0,
-    log: Callable[[int, np.ndarray, float], None] | None = None,
-    unfinished: Unfinished | None = None,
-) -> FineTuned:
-    """Train the main agent on whole episodes; the curve holds the mean share of sub-goals reached.
-
-    Args:
-        manager: The main agent; see `Players`.
-        agents: The sub-agents, which stay as they are.
-        envs: Environments.
-        tuning: How to train.
-        seed: Seed.
-        log: Called after each batch with the steps so far, the losses and the mean reward.
-        unfinished: Where the training is kept while it lasts; it goes on with what is there.
-    """
-    rng = np.random.default_rng(seed)
-
-    def begin(env: Followed) -> None:
-        env.begin(int(rng.integers(2**31)))
-
-    def step(manager: Any, ppo: PPO, key: jax.Array) -> Steps:
-        players = Players(agents, manager)
-        k_who, *keys = jax.random.split(key, len(envs) + 1)
-        chosen = act(manager, envs, k_who)
-        seen = _stack([env.seen for env in envs])
-        cells = jnp.array([env.cell for env in envs])
-        at = jnp.array([env.subtask for env in envs])
-        reward, ended, counted = np.zeros(len(envs), np.float32), np.zeros(len(envs), bool), []
-        for i, env in enumerate(envs):
-            done, own = players.follow(env, choice_of(chosen, i), keys[i])
-            counted.append(own)
-            moved = env.step(done)
-            cut = not moved.ended and env.idle >= tuning.patience
-            reward[i] = moved.reward * ppo.reward_scale
-            reward[i] += ppo.gamma * float(chosen.value[i]) if cut else 0.0
-            ended[i] = moved.ended or cut
-            if ended[i]:
-                begin(env)
-        own = _stack(counted)
-        log_p = actions.log_prob(chosen.logits, own)
-        paid, over = jnp.asarray(reward), jnp.asarray(ended)
-        return Steps(seen, at, cells, own, log_p, chosen.value, paid, over)
-
-    def rate(manager: Any) -> float:
-        env, came = envs[0], []
-        for _ in range(tuning.trials):
-            begin(env)
-            while not env.ended and env.idle < tuning.patience:
-                here = jax.random.key(int(rng.integers(2**31)))
-                env.step(Players(agents, manager).choose(env, here))
-            came.append(env.subtask / env.n_subtasks)
-        begin(env)
-        return float(np.mean(came))
-
-    for env in envs:
-        begin(env)
-    key = jax.random.key(seed)
-    return _train(manager, envs, tuning, key, step, rate, None, log, unfinished)
+def _stack(rows: Sequence[Any]) -> Any:
+    return jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *rows)

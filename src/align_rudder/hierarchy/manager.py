@@ -1,4 +1,4 @@
-"""The main agent: at every step it lets one of the sub-agents act, or acts itself.
+"""The manager: at every step it lets one of the sub-agents act, or acts itself.
 
 It begins by running the sub-agents in the order of the alignment. What it is paid is the same
 redistributed reward, so that it learns to deviate where the world does not follow the consensus:
@@ -18,9 +18,9 @@ __all__ = ["ManagedTask", "managed", "new_manager"]
 
 
 class ManagedTask(AlignedTask):
-    """An aligned task in which one chooses who acts.
+    """An aligned task in which an action chooses who acts.
 
-    Choice k < K lets sub-agent k act for this step, choice K + a is the primitive action a.
+    Action k < K lets sub-agent k act for this step, action K + a is the primitive action a.
 
     Attributes:
         agent: The sub-agents.
@@ -48,7 +48,7 @@ class ManagedTask(AlignedTask):
 
 
 def managed(task: AlignedTask, agent: Policy) -> ManagedTask:
-    """Return the task with its sub-agents."""
+    """Return the task of a manager with these sub-agents."""
     return ManagedTask(task.task, task.tables, task.pay, task.patience, agent)
 
 
@@ -59,7 +59,7 @@ def new_manager(
     symmetric: bool = True,
     prior: float = 8.0,
 ) -> Agent:
-    """Return a main agent that runs the sub-agents along the alignment.
+    """Return an untrained manager, which runs the sub-agents along the alignment.
 
     Args:
         task: The task with its sub-agents.
@@ -72,8 +72,6 @@ def new_manager(
     """
     manager = new_agent(task, key, hidden, symmetric, prior=prior)
     critic = getattr(task.agent, "critic", None)
-    if critic is not None and jax.tree.structure(critic) == jax.tree.structure(manager.critic):
-        same = jax.tree.map(jnp.shape, eqx.filter(critic, eqx.is_array))
-        if same == jax.tree.map(jnp.shape, eqx.filter(manager.critic, eqx.is_array)):
-            manager = eqx.tree_at(lambda m: m.critic, manager, jax.tree.map(jnp.copy, critic))
+    if jax.tree.structure(critic) == jax.tree.structure(manager.critic):
+        manager = eqx.tree_at(lambda m: m.critic, manager, jax.tree.map(jnp.copy, critic))
     return manager

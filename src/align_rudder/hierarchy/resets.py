@@ -1,4 +1,4 @@
-"""Where episodes begin: new worlds, and stored states at which sub-goals were reached."""
+"""Where episodes begin: in new worlds, and at stored states that have just reached a sub-goal."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from align_rudder.hierarchy.aligned import AlignedState
+from align_rudder.hierarchy.cloning import Demonstrations
 
-__all__ = ["Starts", "begin_again", "fill", "new_starts", "remember", "watch"]
+__all__ = ["Starts", "begin_again", "new_starts", "remember", "update_failure_rates"]
 
-_FORGET = 0.1  # weight of the last batch in what is known of failures
-_ALWAYS = 0.05  # a sub-task that never fails is begun as if it failed this often
+_STEP_SIZE = 0.1  # weight of the last rollout in the failure rates
+_LEAST = 0.05  # a sub-task that never fails is begun as if it failed this often
 
 
 class Starts(NamedTuple):
-    """Stored beginnings.
+    """States to begin episodes at.
 
     Attributes:
         pool: New worlds (P, …).
-        states: For each sub-task, states at which it began (K, B, …).
-        filled: How many of them are filled, for each sub-task (K,).
-        failure: Share of the tries at each sub-task that failed lately (K,).
+        states: For each sub-task a buffer of states at which it began (K, B, …).
+        filled: How many states each buffer holds (K,).
+        failure: Running share of the tries at each sub-task that failed (K,).
     """
 
     pool: AlignedState
@@ -32,32 +33,35 @@ class Starts(NamedTuple):
     failure: jax.Array
 
 
-def new_starts(pool: AlignedState, n_subtasks: int, size: int) -> Starts:
-    """Return starts with empty buffers of that size for each sub-task."""
-    empty = jax.tree.map(
+def new_starts(
+    pool: AlignedState, n_subtasks: int, size: int, demonstrations: Demonstrations | None = None
+) -> Starts:
+    """Return starts with a buffer for each sub-task.
+
+    Args:
+        pool: New worlds (P, …).
+        n_subtasks: Number of sub-tasks K.
+        size: States that a buffer can hold.
+        demonstrations: They fill the buffers with the states that have just reached a sub-goal.
+    """
+    buffers = jax.tree.map(
         lambda x: jnp.broadcast_to(x[:1][None], (n_subtasks, size, *x.shape[1:])), pool
     )
-    return Starts(pool, empty, jnp.zeros(n_subtasks, jnp.int32), jnp.ones(n_subtasks))
+    filled = np.zeros(n_subtasks, np.int32)
+    if demonstrations is not None:
+        states = _as_start(demonstrations.states)
+        subtask, reached = np.asarray(states.subtask), np.asarray(demonstrations.reached)
+        rows = [np.flatnonzero(reached & (subtask == k))[:size] for k in range(n_subtasks)]
+        filled = np.array([len(some) for some in rows], np.int32)
+        k, chosen = np.repeat(np.arange(n_subtasks), filled), np.concatenate(rows)
+        slot = np.concatenate([np.arange(n) for n in filled])
+        buffers = jax.tree.map(lambda b, x: b.at[k, slot].set(x[chosen]), buffers, states)
+    return Starts(pool, buffers, jnp.asarray(filled), jnp.ones(n_subtasks))
 
 
-def fill(starts: Starts, s: AlignedState, reached: jax.Array) -> Starts:
-    """Store states (N, …) that have just reached a sub-task, such as those of demonstrations."""
-    subtask, at = np.asarray(s.subtask), np.asarray(reached)
-    size = jax.tree.leaves(starts.states)[0].shape[1]
-    stored = s._replace(begun=s.subtask, idle=jnp.zeros_like(s.idle))
-    k, slot, chosen = [], [], []
-    filled = np.asarray(starts.filled).copy()
-    for i in np.flatnonzero(at):
-        if subtask[i] < len(filled) and filled[subtask[i]] < size:
-            k.append(subtask[i])
-            slot.append(filled[subtask[i]])
-            chosen.append(i)
-            filled[subtask[i]] += 1
-    k, slot, chosen = np.array(k, int), np.array(slot, int), np.array(chosen, int)
-    states = jax.tree.map(
-        lambda buffer, values: buffer.at[k, slot].set(values[chosen]), starts.states, stored
-    )
-    return starts._replace(states=states, filled=jnp.asarray(filled))
+def _as_start(s: AlignedState) -> AlignedState:
+    """Return states as the begin of an episode."""
+    return s._replace(begun=s.subtask, idle=jnp.zeros_like(s.idle))
 
 
 def remember(starts: Starts, key: jax.Array, s: AlignedState, reached: jax.Array) -> Starts:
@@ -66,61 +70,55 @@ def remember(starts: Starts, key: jax.Array, s: AlignedState, reached: jax.Array
     A full buffer loses a random state.
     """
     k = starts.filled.shape[0]
-    size = jax.tree.leaves(starts.states)[0].shape[1]
+    size = starts.states.subtask.shape[1]
     here = reached[None, :] & (s.subtask[None, :] == jnp.arange(k)[:, None])
-    order = jax.random.uniform(key, here.shape)
-    chosen = jnp.where(here, order, -1.0).argmax(axis=1)
     some = here.any(axis=1)
-    slot = jnp.where(starts.filled < size, starts.filled, jax.random.randint(key, (k,), 0, size))
+    u = jax.random.uniform(key, (k, here.shape[1] + 1))  # all at once: quicker to compile
+    which = jnp.where(here, u[:, 1:], -1.0).argmax(axis=1)
+    slot = jnp.where(starts.filled < size, starts.filled, (u[:, 0] * size).astype(jnp.int32))
     # A slot beyond the buffer is dropped: nothing is written where nobody reached the sub-task.
     slot = jnp.where(some, slot, size)
 
     def write(buffer: jax.Array, values: jax.Array) -> jax.Array:
-        return buffer.at[jnp.arange(k), slot].set(values[chosen], mode="drop")
+        return buffer.at[jnp.arange(k), slot].set(values[which], mode="drop")
 
-    stored = s._replace(begun=s.subtask, idle=jnp.zeros_like(s.idle))
     return starts._replace(
-        states=jax.tree.map(write, starts.states, stored),
+        states=jax.tree.map(write, starts.states, _as_start(s)),
         filled=jnp.minimum(starts.filled + some, size),
     )
 
 
-def watch(starts: Starts, reached: jax.Array, failed: jax.Array) -> Starts:
-    """Return starts that know how often sub-tasks were reached and failed in the last batch."""
-    tried = reached + failed
-    now = failed / jnp.maximum(tried, 1)
-    failure = jnp.where(
-        tried > 0, starts.failure + _FORGET * (now - starts.failure), starts.failure
-    )
-    return starts._replace(failure=failure)
+def update_failure_rates(starts: Starts, reached: jax.Array, failed: jax.Array) -> Starts:
+    """Return starts that know how often sub-goals were reached and missed in the last rollout."""
+    tries = reached + failed
+    change = _STEP_SIZE * (failed / jnp.maximum(tries, 1) - starts.failure)
+    return starts._replace(failure=starts.failure + jnp.where(tries > 0, change, 0.0))
 
 
 def begin_again(
-    starts: Starts, key: jax.Array, s: AlignedState, ended: jax.Array, fresh: jax.Array
+    starts: Starts, key: jax.Array, s: AlignedState, ended: jax.Array, fresh: float
 ) -> AlignedState:
-    """Return the states (N, …) with those that ended replaced by new beginnings.
+    """Return the states (N, …), those that ended replaced by new beginnings.
 
     Args:
-        starts: Stored beginnings.
+        starts: States to begin at.
         key: Random key.
         s: States.
         ended: Which of them ended (N,).
-        fresh: Share of new worlds; the others begin at a sub-task that has states, the more
-            often the more often it fails.
+        fresh: Share of new worlds; the others begin at a sub-task whose buffer is not empty, the
+            more often the more often it fails.
     """
     n = ended.shape[0]
-    keys = jax.random.split(key, 4)
-    pool_size = jax.tree.leaves(starts.pool)[0].shape[0]
-    world = jax.random.randint(keys[0], (n,), 0, pool_size)
-    weights = jnp.where(starts.filled > 0, jnp.log(starts.failure + _ALWAYS), -jnp.inf)
-    some = (starts.filled > 0).any()
-    k = jax.random.categorical(keys[1], jnp.where(some, weights, 0.0), shape=(n,))
-    slot = (jax.random.uniform(keys[2], (n,)) * starts.filled[k]).astype(jnp.int32)
-    new = (jax.random.uniform(keys[3], (n,)) < fresh) | ~some
+    u = jax.random.uniform(key, (4, n))  # all at once: quicker to compile
+    world = (u[0] * starts.pool.subtask.shape[0]).astype(jnp.int32)
+    weights = jnp.cumsum(jnp.where(starts.filled > 0, starts.failure + _LEAST, 0.0))
+    k = (weights > u[1, :, None] * weights[-1]).argmax(axis=1)
+    slot = (u[2] * starts.filled[k]).astype(jnp.int32)
+    new_world = (u[3] < fresh) | (starts.filled[k] == 0)
 
     def choose(current: jax.Array, pool: jax.Array, states: jax.Array) -> jax.Array:
         shape = (n, *(1,) * (current.ndim - 1))
-        begun = jnp.where(new.reshape(shape), pool[world], states[k, slot])
+        begun = jnp.where(new_world.reshape(shape), pool[world], states[k, slot])
         return jnp.where(ended.reshape(shape), begun, current)
 
     return jax.tree.map(choose, s, starts.pool, starts.states)

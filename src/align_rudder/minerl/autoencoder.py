@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,8 @@ except ImportError as error:
         "'align-rudder[jax]'"
     ) from error
 
-from align_rudder.minerl.initial import new_network
-from align_rudder.runs.checkpoint import digest
+from align_rudder.minerl.networks import new_network
+from align_rudder.runs.checkpoint import arrays_of, digest, tree_of
 
 __all__ = ["AutoEncoder", "train_autoencoder"]
 
@@ -97,18 +98,12 @@ def _encode(network: Network, frames: jax.Array) -> jax.Array:
     return jax.vmap(network.encode)(_as_input(frames))
 
 
-@eqx.filter_jit
-def _decode(network: Network, features: jax.Array) -> jax.Array:
-    pictures = jax.vmap(network.decode)(features).transpose(0, 2, 3, 1)
-    return jnp.rint(jnp.clip(pictures, 0, 1) * 255).astype(jnp.uint8)
-
-
 _ADAM = optax.scale_by_adam()
 
 
 @eqx.filter_jit
 def _update(
-    network: Network, state: Any, frames: jax.Array, rate: jax.Array
+    network: Network, opt_state: Any, frames: jax.Array, rate: jax.Array
 ) -> tuple[Network, Any, jax.Array]:
     """Return the network after a step of Adam, the state of Adam, and the error before."""
     pictures = _as_input(frames)
@@ -117,10 +112,10 @@ def _update(
         shown = jax.vmap(lambda picture: network.decode(network.encode(picture)))(pictures)
         return ((shown - pictures) ** 2).mean()
 
-    error, slope = eqx.filter_value_and_grad(loss)(network)
-    change, state = _ADAM.update(slope, state)
-    change = jax.tree.map(lambda x: -rate * x, change)
-    return eqx.apply_updates(network, change), state, error
+    error, gradient = eqx.filter_value_and_grad(loss)(network)
+    updates, opt_state = _ADAM.update(gradient, opt_state)
+    updates = jax.tree.map(lambda x: -rate * x, updates)
+    return eqx.apply_updates(network, updates), opt_state, error
 
 
 class AutoEncoder:
@@ -163,76 +158,39 @@ class AutoEncoder:
             out[start : start + len(part)] = _encode(self.network, jnp.asarray(padded))[: len(part)]
         return out
 
-    def decode(self, features: np.ndarray) -> np.ndarray:
-        """Return pictures (n, size, size, 3) of features (n, latent)."""
-        return np.asarray(_decode(self.network, jnp.asarray(features, jnp.float32)))
-
-    def error(self, frames: np.ndarray) -> float:
-        """Return the mean squared error of pictures (n, size, size, 3), with pixels in [0, 1]."""
-        frames, total = _check_frames(frames, self.size), 0.0
-        for start in range(0, len(frames), _BATCH):
-            part = frames[start : start + _BATCH]
-            off = self.decode(self.encode(part)).astype(float) - part
-            total += float((off**2).sum())
-        return total / frames.size / 255**2
-
     def features(self, trajectory: Trajectory, cache: ArrayCache | None = None) -> np.ndarray:
         """Return the features (T+1, latent) of a trajectory's pictures, kept in the cache if given.
 
         Frames are decoded as they are encoded; only the features are held.
         """
-        if cache is not None:
-            name, shape = f"features-{self.digest}", (self.latent,)
-            return cache.array(trajectory, name, self._rows, shape, np.float32)
-        return np.concatenate(list(self._parts(trajectory)))
+        if cache is None:
+            return np.concatenate(list(self._blocks(trajectory)))
+        name = f"features-{self.digest}"
+        return cache.array(trajectory, name, self._blocks, (self.latent,), np.float32)
 
-    def _parts(self, trajectory: Trajectory) -> Iterator[np.ndarray]:
-        frames: list[np.ndarray] = []
-        for frame in trajectory.frames(size=self.size):
-            frames.append(frame)
-            if len(frames) == _BATCH:
-                yield self.encode(np.stack(frames))
-                frames = []
-        if frames:
-            yield self.encode(np.stack(frames))
-
-    def _rows(self, trajectory: Trajectory) -> Iterator[np.ndarray]:
-        for part in self._parts(trajectory):
-            yield from part
+    def _blocks(self, trajectory: Trajectory) -> Iterator[np.ndarray]:
+        return map(self.encode, trajectory.frame_batches(_BATCH, size=self.size))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save as one npz file (arrays and JSON; no pickle)."""
         header = {"size": self.size, "latent": self.latent, "notes": self.notes}
-        arrays = {name: np.asarray(leaf) for name, leaf in _named(self.network)}
-        save_npz(path, _KIND, _VERSION, header, arrays)
+        save_npz(path, _KIND, _VERSION, header, arrays_of(eqx.filter(self.network, eqx.is_array)))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> AutoEncoder:
         """Load what `save` wrote."""
         header, arrays = load_npz(path, _KIND, _VERSION)
         try:
-            size, latent, notes = int(header["size"]), int(header["latent"]), header["notes"]
-            network = _new(size, latent, 0)
-            leaves = []
-            for name, leaf in _named(network):
-                if arrays[name].shape != leaf.shape:
-                    raise ValueError(
-                        f"{path}: {name} has shape {arrays[name].shape}; {leaf.shape} is needed"
-                    )
-                leaves.append(jnp.asarray(arrays[name], leaf.dtype))
-        except KeyError as error:
-            raise ValueError(f"{path} is damaged: it has no {error}") from error
-        weights, rest = eqx.partition(network, eqx.is_array)
-        weights = jax.tree.unflatten(jax.tree.structure(weights), leaves)
-        return cls(eqx.combine(weights, rest), size, notes)
+            size, latent, notes = int(header["size"]), int(header["latent"]), dict(header["notes"])
+            _check_size(size, latent)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} has a header that is not ours: {error!r}") from error
+        shapes = eqx.filter_eval_shape(Network, size, latent, jax.random.key(0))
+        like, rest = eqx.partition(shapes, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
+        return cls(eqx.combine(tree_of(arrays, like, path), rest), size, notes)
 
 
-def _named(network: Network) -> list[tuple[str, Any]]:
-    leaves = jax.tree_util.tree_leaves_with_path(eqx.filter(network, eqx.is_array))
-    return [(jax.tree_util.keystr(at), leaf) for at, leaf in leaves]
-
-
-def _new(size: int, latent: int, seed: int) -> Network:
+def _check_size(size: int, latent: int) -> None:
     if size < _SHRUNK or size > FRAME_SIZE or size % _SHRUNK:
         raise ValueError(
             f"size={size}; a multiple of {_SHRUNK} up to {FRAME_SIZE} is needed, as the encoder "
@@ -240,7 +198,6 @@ def _new(size: int, latent: int, seed: int) -> Network:
         )
     if latent < 1:
         raise ValueError(f"latent={latent}; at least one feature is needed")
-    return new_network(lambda key: Network(size, latent, key), np.random.default_rng(seed))
 
 
 def _check_frames(frames: np.ndarray, size: int) -> np.ndarray:
@@ -269,8 +226,8 @@ def train_autoencoder(
     """Train an auto-encoder on the frames of trajectories.
 
     Args:
-        source: A pool or list of trajectories, or frames (size, size, 3), uint8. It is gone
-            through again and again, trajectories in random order; an iterator only once.
+        source: A pool or list of trajectories, or frames (size, size, 3), uint8. They are gone
+            through again and again, in random order.
         size: Side of the pictures, a multiple of 8 up to 64.
         latent: Number of features.
         steps: Updates.
@@ -290,24 +247,24 @@ def train_autoencoder(
             raise ValueError(f"{name}={value}; at least 1 is needed")
     if buffer < batch:
         raise ValueError(f"buffer={buffer} is smaller than a batch of {batch}; make it larger")
-    network = _new(size, latent, seed)
-    state = _ADAM.init(eqx.filter(network, eqx.is_array))
+    _check_size(size, latent)
+    network = new_network(lambda key: Network(size, latent, key), np.random.default_rng(seed))
+    opt_state = _ADAM.init(eqx.filter(network, eqx.is_array))
     rng = np.random.default_rng(seed)
     frames = _passes(source, size, every, rng)
     errors, means = [], []
     bar = tqdm(_batches(frames, batch, buffer, steps, rng), "frames", steps, disable=not progress)
     for pictures in bar:
         rate = learning_rate * (1 + math.cos(math.pi * len(errors) / steps)) / 2
-        network, state, error = _update(network, state, jnp.asarray(pictures), jnp.float32(rate))
+        network, opt_state, error = _update(
+            network, opt_state, jnp.asarray(pictures), jnp.float32(rate)
+        )
         errors.append(error)
         means.append(float((pictures / 255.0).var(axis=0).mean()))
         if progress and len(errors) % 50 == 0:
             bar.set_postfix(error=f"{float(error):.5f}")
     if not errors:
-        raise ValueError(
-            f"there are fewer frames than a batch of {batch}; give more trajectories, or a smaller "
-            "batch or every"
-        )
+        raise ValueError("there are no frames to learn from; give trajectories that are whole")
     last = max(len(errors) // 10, 1)
     notes = {
         "steps": len(errors),
@@ -325,13 +282,11 @@ def _passes(
     rng: np.random.Generator,
 ) -> Iterator[np.ndarray]:
     """Yield frames, pass after pass, until a pass gives none."""
-    once = iter(source) is source
-    listed: Any = source if once or isinstance(source, np.ndarray) else list(source)
-    damaged: set[str] = set()
-    found = True
+    listed, damaged, found = list(source), set(), True
     while found:
         found = False
-        for item in listed if once else (listed[i] for i in rng.permutation(len(listed))):
+        for i in rng.permutation(len(listed)):
+            item = listed[i]
             if not isinstance(item, Trajectory):
                 found = True
                 yield _check_frames(np.asarray(item)[None], size)[0]
@@ -349,15 +304,10 @@ def _passes(
 def _batches(
     frames: Iterator[np.ndarray], batch: int, buffer: int, steps: int, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """Yield batches drawn from a buffer that new frames flow through."""
+    """Yield batches drawn from a buffer that new frames flow through; none without frames."""
     held: list[np.ndarray] = []
-    given, ended = 0, False
-    while given < steps:
-        while not ended and len(held) < buffer:
-            frame = next(frames, None)
-            ended = frame is None
-            if frame is not None:
-                held.append(frame)
+    for _ in range(steps):
+        held += islice(frames, buffer - len(held))
         if len(held) < batch:
             return
         out = []
@@ -365,5 +315,4 @@ def _batches(
             i = int(rng.integers(len(held)))
             held[i], held[-1] = held[-1], held[i]
             out.append(held.pop())
-        given += 1
         yield np.stack(out)

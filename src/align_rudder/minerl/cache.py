@@ -7,7 +7,6 @@ the file: only the rows that are touched come into memory.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import math
@@ -18,9 +17,9 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+from filelock import FileLock
 
 from align_rudder.files import write_whole
-from align_rudder.minerl.spaces import FRAME_SIZE
 from align_rudder.minerl.trajectory import Trajectory
 
 __all__ = ["ArrayCache"]
@@ -36,24 +35,13 @@ class ArrayCache:
         ::
 
             cache = ArrayCache("cache/minerl")
-            small = cache.frames(trajectory, 16)            # (T+1, 16, 16, 3), a memory map
-            codes = cache.array(trajectory, "codes-1", encode, (32,), np.float32)
+            codes = cache.array(trajectory, "codes-1", encode, (32,), np.float32)    # (T+1, 32)
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"{folder} is a file; the cache needs a folder of its own")
-
-    def frames(self, trajectory: Trajectory, size: int = FRAME_SIZE) -> np.ndarray:
-        """Return the pictures (T+1, size, size, 3) of a trajectory, uint8."""
-        return self.array(
-            trajectory,
-            f"frames-{size}",
-            lambda t: t.frames(size=size),
-            (size, size, 3),
-            np.uint8,
-        )
 
     def array(
         self,
@@ -68,7 +56,7 @@ class ArrayCache:
         Args:
             trajectory: What it belongs to.
             name: What it is; a new name for anything computed in another way.
-            make: Gives its T+1 rows, one after the other.
+            make: Gives its T+1 rows in blocks (n, *shape), one after the other.
             shape: Shape of a row.
             dtype: Type of the numbers.
 
@@ -79,18 +67,14 @@ class ArrayCache:
             raise ValueError(
                 f"name={name!r} cannot be in the name of a file; use letters, digits, ., +, - and _"
             )
-        path = (
-            self.folder
-            / trajectory.task
-            / trajectory.name
-            / f"{name}@{_fingerprint(trajectory)}.npy"
-        )
-        wanted = (len(trajectory) + 1, *shape)
+        folder = self.folder / trajectory.task / trajectory.name
+        path = folder / f"{name}@{_fingerprint(trajectory)}.npy"
+        kind, wanted = np.dtype(dtype), (len(trajectory) + 1, *shape)
         if not path.exists():
             try:
-                _make(path, name, _writer(make, trajectory, wanted, np.dtype(dtype), name))
+                _make(path, name, lambda file: _write(file, make(trajectory), name, kind, wanted))
             except OSError as error:
-                size = math.prod(wanted) * np.dtype(dtype).itemsize / 1e6
+                size = math.prod(wanted) * kind.itemsize / 1e6
                 raise ValueError(
                     f"cannot keep {name} of {trajectory.name} ({size:.0f} MB) in the cache "
                     f"{self.folder}: {error.strerror or error}; give a folder that can be written "
@@ -102,10 +86,10 @@ class ArrayCache:
             raise ValueError(
                 f"{path} is damaged ({error}); delete it, and it is computed again"
             ) from error
-        if array.shape != wanted or array.dtype != np.dtype(dtype):
+        if array.shape != wanted or array.dtype != kind:
             raise ValueError(
-                f"{path} holds {array.dtype} {array.shape}, asked for is {np.dtype(dtype)} "
-                f"{wanted}; use another name for another array, or delete the file"
+                f"{path} holds {array.dtype} {array.shape}, asked for is {kind} {wanted}; use "
+                "another name for another array, or delete the file"
             )
         return array
 
@@ -114,8 +98,7 @@ def _make(path: Path, name: str, write: Callable[[IO[bytes]], None]) -> None:
     """Write an array, once even if several processes ask for it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # The lock dies with its process, so whatever lies here unfinished is nobody's.
-    with open(path.parent / f".{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(path.parent / f".{name}.lock"):
         if not path.exists():
             for old in (*path.parent.glob(f"{name}@*.npy"), *path.parent.glob(f".{name}@*.tmp")):
                 old.unlink()
@@ -135,29 +118,24 @@ def _fingerprint(trajectory: Trajectory) -> str:
     return hashlib.sha256(about.encode()).hexdigest()[:16]
 
 
-def _writer(
-    make: Callable[[Trajectory], Iterable[np.ndarray]],
-    trajectory: Trajectory,
-    shape: tuple[int, ...],
-    dtype: np.dtype,
+def _write(
+    file: IO[bytes],
+    blocks: Iterable[np.ndarray],
     name: str,
-) -> Callable[[IO[bytes]], None]:
-    def write(file: IO[bytes]) -> None:
-        header = {
-            "descr": np.lib.format.dtype_to_descr(dtype),
-            "fortran_order": False,
-            "shape": shape,
-        }
-        np.lib.format.write_array_header_1_0(file, header)
-        n = 0
-        for row in make(trajectory):
-            if np.shape(row) != shape[1:]:
-                raise ValueError(
-                    f"row {n} of {name} has shape {np.shape(row)}; {shape[1:]} is needed"
-                )
-            file.write(np.ascontiguousarray(row, dtype).tobytes())
-            n += 1
-        if n != shape[0]:
-            raise ValueError(f"{name} has {n} rows for {trajectory.name}; {shape[0]} are needed")
-
-    return write
+    dtype: np.dtype,
+    shape: tuple[int, ...],
+) -> None:
+    """Write an array of this type and shape as an npy file, block by block."""
+    descr = np.lib.format.dtype_to_descr(dtype)
+    header = {"descr": descr, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    n = 0
+    for block in blocks:
+        if np.shape(block)[1:] != shape[1:]:
+            raise ValueError(
+                f"a row of {name} has shape {np.shape(block)[1:]}; {shape[1:]} is needed"
+            )
+        file.write(np.ascontiguousarray(block, dtype).tobytes())
+        n += len(block)
+    if n != shape[0]:
+        raise ValueError(f"{name} has {n} rows; {shape[0]} are needed, one an observation")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["BINS", "camera_targets", "nearest_bins", "turn_of"]
+__all__ = ["BINS", "camera_targets"]
 
 BINS = np.array([-60.0, -30.0, -15.0, -7.0, -2.5, 0.0, 2.5, 7.0, 15.0, 30.0, 60.0])
 """Centres of the bins in degrees: fine near zero, where most turns are; the paper gives only their
@@ -31,13 +31,3 @@ def camera_targets(angles: np.ndarray) -> np.ndarray:
     np.put_along_axis(out, low[..., None], (1 - share)[..., None], axis=-1)
     np.put_along_axis(out, (low + 1)[..., None], share[..., None], axis=-1)
     return out
-
-
-def nearest_bins(angles: np.ndarray) -> np.ndarray:
-    """Return the index of the nearest centre."""
-    return np.abs(np.asarray(angles, float)[..., None] - BINS).argmin(axis=-1)
-
-
-def turn_of(bins: np.ndarray) -> np.ndarray:
-    """Return the angles that bins stand for."""
-    return BINS[np.asarray(bins)]

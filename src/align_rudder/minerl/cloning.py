@@ -16,9 +16,9 @@ import optax
 from align_rudder.hierarchy import actions
 from align_rudder.minerl.networks import SubAgent
 from align_rudder.minerl.samples import Samples
-from align_rudder.runs.unfinished import Unfinished
+from align_rudder.runs.checkpoint import Checkpoint
 
-__all__ = ["Cloned", "Cloning", "clone_sub_agent", "held_out_loss"]
+__all__ = ["Cloning", "CloningResult", "clone_sub_agent"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Cloning:
             )
 
 
-class Cloned(NamedTuple):
+class CloningResult(NamedTuple):
     """The best agent, and for each evaluation the epoch, the training loss and the score."""
 
     agent: SubAgent
@@ -61,7 +61,7 @@ class Cloned(NamedTuple):
 
 
 @eqx.filter_jit
-def _update(agent: SubAgent, memory: Any, change: Any, seen: Any, targets: Any) -> Any:
+def _update(agent: SubAgent, opt_state: Any, optimizer: Any, seen: Any, targets: Any) -> Any:
     arrays, static = eqx.partition(agent, eqx.is_inexact_array)
 
     def loss(arrays: Any) -> tuple[jax.Array, SubAgent]:
@@ -69,10 +69,10 @@ def _update(agent: SubAgent, memory: Any, change: Any, seen: Any, targets: Any) 
         return actions.cross_entropy(logits, targets).mean(), kept
 
     (value, kept), gradient = jax.value_and_grad(loss, has_aux=True)(arrays)
-    moved, memory = change.update(gradient, memory, arrays)
+    updates, opt_state = optimizer.update(gradient, opt_state, arrays)
     # The running means of the batch norms are not learned; they come from the forward pass.
-    arrays = optax.apply_updates(eqx.filter(kept, eqx.is_inexact_array), moved)
-    return eqx.combine(arrays, static), memory, value
+    arrays = optax.apply_updates(eqx.filter(kept, eqx.is_inexact_array), updates)
+    return eqx.combine(arrays, static), opt_state, value
 
 
 @eqx.filter_jit
@@ -91,7 +91,7 @@ def _batches(indices: np.ndarray, size: int) -> np.ndarray:
     return np.resize(indices, (-(-len(indices) // size), size))
 
 
-def held_out_loss(agent: SubAgent, samples: Samples, indices: np.ndarray, batch: int) -> float:
+def _held_out_loss(agent: SubAgent, samples: Samples, indices: np.ndarray, batch: int) -> float:
     """Return the mean loss of an agent on some samples."""
     losses = []
     for part in _batches(indices, batch):
@@ -107,8 +107,8 @@ def clone_sub_agent(
     seed: int = 0,
     judge: Callable[[SubAgent], float] | None = None,
     progress: Callable[[int, float], None] | None = None,
-    unfinished: Unfinished | None = None,
-) -> Cloned:
+    checkpoint: Checkpoint | None = None,
+) -> CloningResult:
     """Return the agent with its policy fitted to the samples.
 
     Args:
@@ -119,7 +119,7 @@ def clone_sub_agent(
         judge: Score of an agent, the higher the better, such as its successes in 12 trials in the
             environment; if there is none, the loss on held-out samples decides.
         progress: Called after each epoch with its number and mean loss.
-        unfinished: Where the training is kept while it lasts; it goes on with what is there. The
+        checkpoint: Where the training is saved on its way; it goes on from what is there. The
             result is the same, as far as the judge is.
     """
     order = np.random.default_rng(seed).permutation(len(samples))
@@ -127,20 +127,20 @@ def clone_sub_agent(
     kept_out, training = order[:held], order[held:]
     if judge is None and not held:
         kept_out = training  # too few to hold any out
-    change = _sgd(cloning.learning_rate, cloning.momentum)
-    memory = change.init(eqx.filter(agent, eqx.is_inexact_array))
+    optimizer = _sgd(cloning.learning_rate, cloning.momentum)
+    opt_state = optimizer.init(eqx.filter(agent, eqx.is_inexact_array))
     best, curve, done = agent, [], 0
-    kept = None if unfinished is None else unfinished.load((agent, best, memory))
+    kept = None if checkpoint is None else checkpoint.load((agent, best, opt_state))
     if kept is not None:
-        (agent, best, memory), notes = kept
+        (agent, best, opt_state), notes = kept
         done, curve = notes["epoch"], [(at, loss, score) for at, loss, score in notes["curve"]]
     for epoch in range(done + 1, cloning.epochs + 1):
         losses = []
         shuffled = np.random.default_rng([seed, epoch]).permutation(training)
         for part in _batches(shuffled, cloning.batch):
             seen, targets = samples.batch(part)
-            agent, memory, loss = _update(
-                agent, memory, change, jnp.asarray(seen), jax.tree.map(jnp.asarray, targets)
+            agent, opt_state, loss = _update(
+                agent, opt_state, optimizer, jnp.asarray(seen), jax.tree.map(jnp.asarray, targets)
             )
             losses.append(float(loss))
         mean = float(np.mean(losses))
@@ -155,10 +155,10 @@ def clone_sub_agent(
             if judge is not None:
                 score = judge(agent)
             else:
-                score = -held_out_loss(agent, samples, kept_out, cloning.batch)
+                score = -_held_out_loss(agent, samples, kept_out, cloning.batch)
             if all(score >= before for _, _, before in curve):
                 best = agent
             curve.append((epoch, mean, score))
-        if unfinished is not None:
-            unfinished.offer((agent, best, memory), {"epoch": epoch, "curve": curve})
-    return Cloned(best, curve)
+        if checkpoint is not None:
+            checkpoint.offer((agent, best, opt_state), {"epoch": epoch, "curve": curve})
+    return CloningResult(best, curve)

@@ -7,7 +7,7 @@ Episodes of all tasks and versions have the same form, so they are one pool:
     actions        each of `HEADS`; enums as indices into `ENUMS`
 
 Treechop records no inventory: its logs are counted from the reward, everything else is zero, and
-heads that its actions lack are filled with what does nothing; `action_mask` tells them.
+heads that its actions lack (`Trajectory.spec` has those it has) are filled with what does nothing.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from align_rudder.data.minari import import_minari, new_dataset
 from align_rudder.episodes import Episode, tree_index
 from align_rudder.minerl.spaces import (
     DIAMOND_REWARD,
-    ENUMS,
+    DO_NOTHING,
     HEADS,
     HELD,
     ITEMS,
     MAX_COUNT,
     MAX_DAMAGE,
     action_space,
-    enum_indices,
 )
 from align_rudder.minerl.trajectory import Trajectory
 
@@ -85,10 +84,7 @@ def _observations(
         nothing = np.zeros(steps + 1, np.int32)
         equipped, damage, most = np.full(steps + 1, HELD.index("air")), nothing, nothing.copy()
     else:
-        try:
-            equipped = enum_indices("type", hand["type"])
-        except ValueError as error:
-            raise trajectory.damaged(str(error)) from error
+        equipped = trajectory.indices("type", hand["type"])
         # The empty hand has another name in each version.
         equipped[equipped == HELD.index(trajectory.format.empty_hand)] = HELD.index("air")
         damage, most = hand["damage"].astype(np.int32), hand["maxDamage"].astype(np.int32)
@@ -102,9 +98,9 @@ def _observations(
 
 
 def _actions(trajectory: Trajectory) -> dict[str, np.ndarray]:
-    given, steps = trajectory.actions(), len(trajectory)
-    filler = {head: np.full(steps, values.index("none")) for head, values in ENUMS.items()}
-    return {head: given[head] if head in given else filler[head] for head in HEADS}
+    filler = {head: np.full(len(trajectory), none) for head, none in DO_NOTHING.items()}
+    given = filler | trajectory.actions()
+    return {head: given[head] for head in HEADS}
 
 
 def episode_space(frame_size: int | None = None) -> gym.spaces.Dict:
@@ -177,7 +173,7 @@ def _buffers(
     for i, trajectory in enumerate(trajectories):
         episode = episode_of(trajectory, rewards=rewards)
         pictures = iter(()) if frame_size is None else trajectory.frames(size=frame_size)
-        absent = [h for h, there in zip(HEADS, trajectory.action_mask, strict=True) if not there]
+        absent = [head for head in HEADS if head not in trajectory.spec.heads]
         for start in range(0, len(episode), _CHUNK):
             stop = min(start + _CHUNK, len(episode))
             seen = slice(start if start == 0 else start + 1, stop + 1)

@@ -21,7 +21,7 @@ from tqdm import tqdm
 from align_rudder._warnings import warn
 from align_rudder.minerl.frames import import_av
 from align_rudder.minerl.spaces import FORMATS, TASKS, task_named
-from align_rudder.minerl.trajectory import DamagedTrajectoryError, Trajectory
+from align_rudder.minerl.trajectory import Damage, DamagedTrajectoryError, Trajectory
 
 __all__ = [
     "Damage",
@@ -37,18 +37,6 @@ __all__ = [
 _NAME = re.compile(r"v(\d+)_(.+)_(\d+)-(\d+)")
 _T = TypeVar("_T")
 _R = TypeVar("_R")
-
-
-@dataclass(frozen=True)
-class Damage:
-    """A trajectory that was left out, and why."""
-
-    task: str
-    name: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.task}/{self.name}: {self.reason}"
 
 
 @dataclass
@@ -105,29 +93,38 @@ class Pool:
             workers: Number of threads; all cores if None.
             progress: Whether to show a progress bar.
         """
-
-        def attempt(trajectory: Trajectory) -> _R | DamagedTrajectoryError:
-            try:
-                return function(trajectory)
-            except DamagedTrajectoryError as error:
-                return error
-
         todo = list(self.trajectories)
-        results = parallel_map(attempt, todo, workers)
-        for trajectory, result in zip(
-            todo, tqdm(results, "trajectories", len(todo), disable=not progress)
-        ):
-            if isinstance(result, DamagedTrajectoryError):
-                self.damaged.append(_damage(trajectory, result))
+        for trajectory, result in _attempts(function, todo, workers, progress):
+            if isinstance(result, Damage):
+                self.damaged.append(result)
                 self.trajectories.remove(trajectory)
                 warn(f"left out, as it is damaged: {result}")
             else:
                 yield trajectory, result
 
 
-def _damage(trajectory: Trajectory, error: DamagedTrajectoryError) -> Damage:
-    prefix = f"{trajectory.task}/{trajectory.name}: "
-    return Damage(trajectory.task, trajectory.name, str(error).removeprefix(prefix))
+def _attempts(
+    function: Callable[[Trajectory], _R],
+    trajectories: Sequence[Trajectory],
+    workers: int | None,
+    progress: bool,
+) -> Iterator[tuple[Trajectory, _R | Damage]]:
+    """Yield each trajectory with what a function makes of it, or with the damage that it met."""
+
+    def attempt(trajectory: Trajectory) -> _R | Damage:
+        try:
+            return function(trajectory)
+        except DamagedTrajectoryError as error:
+            return error.damage
+
+    results = parallel_map(attempt, trajectories, workers)
+    shown = tqdm(results, "trajectories", len(trajectories), disable=not progress)
+    return zip(trajectories, shown)
+
+
+def _listed(damaged: Sequence[Damage]) -> str:
+    more = [f"… and {len(damaged) - 5} more"] if len(damaged) > 5 else []
+    return "\n  ".join([*map(str, damaged[:5]), *more])
 
 
 def parallel_map(
@@ -275,26 +272,16 @@ def load_pool(
         import_av()
     found, damaged, strays = _scan(root, tasks)
     pool, total = Pool([], damaged, strays), len(found) + len(damaged)
-
-    def examine(trajectory: Trajectory) -> DamagedTrajectoryError | None:
-        try:
-            trajectory.check(video)
-        except DamagedTrajectoryError as error:
-            return error
-        return None
-
-    results = parallel_map(examine, found, workers)
-    for trajectory, error in zip(
-        found, tqdm(results, "checking", len(found), disable=not progress)
-    ):
-        if error is None:
+    for trajectory, damage in _attempts(lambda t: t.check(video), found, workers, progress):
+        if damage is None:
             pool.trajectories.append(trajectory)
         else:
-            damaged.append(_damage(trajectory, error))
+            damaged.append(damage)
     damaged.sort(key=lambda d: (list(TASKS).index(d.task), d.name))
     if damaged:
-        listed = "\n  ".join(map(str, damaged[:5])) + ("\n  …" if len(damaged) > 5 else "")
-        message = f"{len(damaged)} of {total} trajectories in {root} are damaged:\n  {listed}"
+        message = (
+            f"{len(damaged)} of {total} trajectories in {root} are damaged:\n  {_listed(damaged)}"
+        )
         if not pool.trajectories:
             raise ValueError(f"{message}\nNone is left; download the dataset again")
         warn(f"{message}\nThey are left out")
@@ -311,10 +298,17 @@ def shortest_with_diamond(trajectories: Iterable[Trajectory], n: int = 10) -> li
     Returns:
         The trajectories, the shortest first.
     """
-    with_one = sorted((t for t in trajectories if t.has_diamond), key=lambda t: (len(t), t.name))
-    if len(with_one) < n:
-        raise ValueError(
-            f"{len(with_one)} trajectories mined a diamond; {n} are asked for: ask for fewer, or "
-            "see which were left out as damaged"
-        )
-    return with_one[:n]
+    given = list(trajectories)
+    found = sorted((t for t in given if t.has_diamond), key=lambda t: (len(t), t.name))
+    if len(found) >= n:
+        return found[:n]
+    text = f"{len(found)} of {len(given)} trajectories mined a diamond (a reward of 1024); {n} are "
+    if len(found) >= 2:
+        text += f"needed: take fewer with n={len(found)}, or give more trajectories"
+    else:
+        text += "needed: give more trajectories of MineRLObtainDiamond-v0"
+    damaged = trajectories.damaged if isinstance(trajectories, Pool) else []
+    if damaged:
+        text += f". {len(damaged)} were left out as damaged; download them again:\n  "
+        text += _listed(damaged)
+    raise ValueError(text)

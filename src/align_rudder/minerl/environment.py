@@ -2,34 +2,26 @@
 
 Observations have the form of the episodes in `convert`, whichever version of minerl is behind, so a
 model that was fitted to the dataset reads them. Without Minecraft, `MineRLEnv(module="scripted")`
-runs the small world of `scripted.py` through the same server.
+runs the small world of `testing/scripted.py` through the same server.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import inspect
-import json
 import os
-import select
-import shlex
-import shutil
-import socket
-import subprocess
-import sys
-import threading
-import time
 import weakref
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import gymnasium as gym
 import numpy as np
 
-from align_rudder.episodes import tree_index
 from align_rudder.minerl.convert import episode_space
-from align_rudder.minerl.server import LENGTHS, pack, unpack
+from align_rudder.minerl.process import (
+    PYTHON_VARIABLE,
+    MineRLServerError,
+    ServerProcess,
+    server_command,
+)
 from align_rudder.minerl.spaces import (
     BUTTONS,
     DIAMOND_REWARD,
@@ -42,29 +34,10 @@ from align_rudder.minerl.spaces import (
     action_space,
     task_named,
 )
-from align_rudder.minerl.testing.scripted import ScriptedEnv
 
-__all__ = ["PYTHON_VARIABLE", "MineRLEnv", "MineRLServerError", "replay"]
+__all__ = ["PYTHON_VARIABLE", "MineRLEnv", "MineRLServerError"]
 
-PYTHON_VARIABLE = "ALIGN_RUDDER_MINERL_PYTHON"
-"""Environment variable with the command of the interpreter that has minerl."""
-INSTALL = f"""minerl runs the real Minecraft and needs Java 8 and an old Python (3.6 to 3.8):
-    apt install openjdk-8-jdk          (and xvfb, on a machine without a screen)
-    python3.7 -m venv minerl-env
-    minerl-env/bin/pip install "gym==0.19.0" "minerl==0.3.7"      (or minerl==0.4.4)
-Then give python="minerl-env/bin/python", or set {PYTHON_VARIABLE} to it; without a screen
-python=["xvfb-run", "-a", "minerl-env/bin/python"]. To try things out without Minecraft:
-MineRLEnv(module="scripted"). On the command line these are --environment.python and
---environment.module scripted."""
-
-_HERE = Path(__file__).parent
-_CLOSING = 20.0  # seconds that an environment has to close
-_TAIL = 4000  # characters of the server's output that are kept
 _HAND = "equipped_items.mainhand."
-
-
-class MineRLServerError(RuntimeError):
-    """The process that runs the environment failed; the message says what it last printed."""
 
 
 class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
@@ -83,7 +56,7 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
         task: Name of the task.
         python: The interpreter that has minerl: a path, or a command as a list. If None, that of
             the variable `ALIGN_RUDDER_MINERL_PYTHON`, else this one, if it has minerl.
-        module: None for minerl itself; "scripted" for the small world of `scripted.py`;
+        module: None for minerl itself; "scripted" for the small world of `testing/scripted.py`;
             "package.module:function" or "file.py:function" for a function that is called with the
             name of the task and returns an environment with the same spaces and the interface of
             old gym.
@@ -139,8 +112,8 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
         self.timeout, self.render_mode = timeout, render_mode
         self.observation_space = episode_space(FRAME_SIZE)
         self.action_space = action_space(task)
-        self._command = _command(python, module, task, module_options or {})
-        self._server: _Server | None = None
+        self._command = server_command(python, module, task, module_options or {})
+        self._server: ServerProcess | None = None
         self._closed = self._running = False
         self._observation: dict[str, Any] = {}
         self.description = self._start().description
@@ -213,14 +186,14 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
             self._server.close()
             self._server = None
 
-    def _start(self) -> _Server:
+    def _start(self) -> ServerProcess:
         """Return the running process, a new one if there is none."""
         if self._closed:
             raise RuntimeError("the environment is closed; make a new one")
         if self._server is not None and self._server.failed:
             self._server = None
         if self._server is None:
-            server = _Server(self._command, self.timeout)
+            server = ServerProcess(self._command, self.timeout)
             # Also when this object is collected, or the interpreter ends.
             weakref.finalize(self, server.close)
             try:
@@ -300,218 +273,5 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
         }
 
 
-def replay(
-    env: gym.Env[Any, Any], seed: int, actions: Any
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Bring an environment to where recorded actions lead; returns observation and info there.
-
-    Minecraft cannot be saved, so this is how the paper returns to states. It leads to the same
-    state only as far as the world repeats itself for the same seed.
-
-    Args:
-        env: A `MineRLEnv`, or a wrapper around one.
-        seed: Seed of the world, `info["seed"]` of the recording.
-        actions: The actions in order: a list of dicts, or a dict of arrays as in `Episode.actions`.
-    """
-    if isinstance(actions, Mapping):
-        n = len(next(iter(actions.values())))
-        actions = [tree_index(dict(actions), t) for t in range(n)]
-    observation, info = env.reset(seed=seed)
-    for t, action in enumerate(actions):
-        observation, _, terminated, truncated, info = env.step(action)
-        if terminated or truncated:
-            raise ValueError(
-                f"the episode of seed {seed} was {'terminated' if terminated else 'truncated'} by "
-                f"action {t} of {len(actions)}, so nothing can go on from there; replay "
-                f"at most the first {t}, in the world in which they were recorded"
-            )
-    return observation, info
-
-
 def _listed(values: Sequence[Any]) -> str:
     return "an index: " + ", ".join(f"{i} {value}" for i, value in enumerate(values))
-
-
-def _check_world(task: str, options: Mapping[str, Any]) -> None:
-    """Say what is wrong with options of the small world, before a process is started for it."""
-    known = [name for name in inspect.signature(ScriptedEnv).parameters if name != "task"]
-    if unknown := [name for name in options if name not in known]:
-        raise ValueError(
-            f"the small world has no option {', '.join(unknown)}; it has {', '.join(known)}"
-        )
-    ScriptedEnv(task, **options)
-
-
-def _command(
-    python: str | os.PathLike[str] | Sequence[str] | None,
-    module: str | None,
-    task: str,
-    options: Mapping[str, Any],
-) -> list[str]:
-    """Return the command of the server, but for its file descriptor."""
-    given, asked = os.environ.get(PYTHON_VARIABLE, ""), "python"
-    if isinstance(python, (str, os.PathLike)):
-        command = [os.fspath(python)]
-    elif python is not None:
-        command = [os.fspath(part) for part in python]
-    elif module is None and given:
-        asked = PYTHON_VARIABLE
-        command = [given] if Path(given).exists() else shlex.split(given)
-    elif module is None and importlib.util.find_spec("minerl") is None:
-        raise ImportError(f"this interpreter ({sys.executable}) has no minerl. {INSTALL}")
-    else:
-        command = [sys.executable]
-    if not command or shutil.which(command[0]) is None:
-        raise ValueError(
-            f"{asked}={shlex.join(command)!r}: there is no such program. It must be the "
-            f"interpreter that has minerl. {INSTALL}"
-        )
-    if module == "scripted":
-        _check_world(task, options)
-        module = f"{_HERE / 'scripted.py'}:make"
-    if module is not None and ":" not in module:
-        raise ValueError(
-            f'module={module!r}; needed is "scripted", "package.module:function" or '
-            '"file.py:function"'
-        )
-    command += [os.fspath(_HERE / "server.py"), "--environment", task]
-    if module is not None:
-        command += ["--module", module, "--options", json.dumps(dict(options))]
-    elif options:
-        raise ValueError(f"module_options={dict(options)!r} need a module; minerl takes none")
-    return command
-
-
-class _Server:
-    """The process that runs an environment, and our end of the socket pair to it."""
-
-    def __init__(self, command: Sequence[str], timeout: float) -> None:
-        if os.name != "posix":
-            raise NotImplementedError(
-                "minerl is run over an inherited socket, which needs Linux or macOS; on Windows "
-                "use the Linux subsystem (WSL)"
-            )
-        self.failed, self.command, self._owner = False, shlex.join(command), os.getpid()
-        self._socket, theirs = socket.socketpair()
-        with theirs:
-            # In a session of its own: Ctrl-C is for us, and closing then ends the game in order.
-            try:
-                self.process = subprocess.Popen(
-                    [*command, "--descriptor", str(theirs.fileno())],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    pass_fds=[theirs.fileno()],
-                    start_new_session=True,
-                )
-            except OSError as error:
-                self._socket.close()
-                raise ValueError(f"{self.command} cannot be started: {error}. {INSTALL}") from error
-        self._printed = bytearray()
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
-        self.description = self._receive(timeout, "start")
-
-    def ask(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
-        """Send a request and return the answer, its arrays under "arrays"."""
-        what = str(request["do"])
-        if self.failed:
-            raise self._failure(f"cannot {what}, the process is gone")
-        try:
-            self._socket.settimeout(timeout)
-            self._socket.sendall(pack(request))
-        except OSError as error:
-            raise self._failure(f"ended before {what} ({error})") from error
-        except BaseException:
-            self.kill()
-            raise
-        return self._receive(timeout, what)
-
-    def _receive(self, timeout: float, what: str) -> dict[str, Any]:
-        try:
-            deadline = time.monotonic() + timeout
-            head, body = LENGTHS.unpack(self._read(LENGTHS.size, deadline))
-            answer, arrays = unpack(self._read(head, deadline), self._read(body, deadline))
-        except TimeoutError as error:
-            raise self._failure(f"took more than {timeout:g} s to {what}") from error
-        except (EOFError, OSError) as error:
-            raise self._failure(f"ended during {what}") from error
-        except BaseException:  # an answer may still be on its way, which must not be read later
-            self.kill()
-            raise
-        if "error" not in answer:
-            return answer | {"arrays": arrays}
-        kind, text = answer["error"]["type"], answer["error"]["text"]
-        if what == "start":
-            self.kill()
-            if kind == "MissingMinerl":
-                raise ImportError(f"{self.command} cannot import minerl ({text}). {INSTALL}")
-        raise MineRLServerError(f"the environment failed during {what}: {text}{self._tail()}")
-
-    def _read(self, n: int, deadline: float) -> bytes:
-        parts = bytearray()
-        while len(parts) < n:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError
-            # A child of a dead server may hold the other end open, so that there is no end of file.
-            dead = self.process.poll() is not None
-            if select.select([self._socket], [], [], 0 if dead else min(left, 0.5))[0]:
-                part = self._socket.recv(n - len(parts))
-                if not part:
-                    raise EOFError
-                parts += part
-            elif dead:
-                raise EOFError
-        return bytes(parts)
-
-    def _listen(self) -> None:
-        """Keep the end of what the process prints."""
-        assert self.process.stdout is not None
-        with self.process.stdout as stream:
-            while part := os.read(stream.fileno(), 65536):
-                self._printed += part
-                del self._printed[:-_TAIL]
-
-    def _tail(self) -> str:
-        self._listener.join(0.5 if self.process.poll() is None else 2.0)
-        lines = bytes(self._printed).decode("utf-8", "replace").strip().splitlines()[-15:]
-        if not lines:
-            return "; it printed nothing"
-        return "\nThe last lines that it printed:\n    " + "\n    ".join(lines)
-
-    def _failure(self, what: str) -> MineRLServerError:
-        try:
-            code = self.process.wait(0.5)
-        except subprocess.TimeoutExpired:
-            code = None
-        self.kill()
-        ended = "" if code is None else f" (exit code {code})"
-        if what.endswith("start"):
-            advice = f"\nIt needs an interpreter with NumPy. {INSTALL}"
-        else:
-            advice = "\nCall reset() to start it again."
-        return MineRLServerError(
-            f"the process that runs the environment ({self.command}) {what}{ended}{self._tail()}"
-            f"{advice}"
-        )
-
-    def kill(self) -> None:
-        """End the process at once; minerl then ends Minecraft itself."""
-        self.failed = True
-        self._socket.close()
-        if os.getpid() != self._owner:  # a copy in a forked process
-            return
-        self.process.kill()
-        self.process.wait()
-
-    def close(self) -> None:
-        """End the process in order, or at once where that takes too long."""
-        if not self.failed and os.getpid() == self._owner:
-            try:
-                self._socket.settimeout(_CLOSING)
-                self._socket.sendall(pack({"do": "close"}))
-                self.process.wait(_CLOSING)
-            except (OSError, subprocess.TimeoutExpired):
-                pass
-        self.kill()

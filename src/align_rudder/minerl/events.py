@@ -175,24 +175,22 @@ class InventoryEvents(EventEncoder):
         deltas = self._vectors(next_obs, n) - self._vectors(obs, n)
         events = np.full(n, NO_EVENT, np.int64)
         for t in np.flatnonzero((deltas[:, :_N] != 0).any(axis=1)):
-            kind = deltas[t, :_N].astype(np.int64)
-            known = self._label_of.get(kind.tobytes())
-            events[t] = self._most_similar(kind, deltas[t]) if known is None else known
+            events[t] = self._event(deltas[t])
         return events
 
     def transition_event(
         self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
     ) -> int:
         """Return the event of one transition."""
-        before, after = self._vectors(obs, 1), self._vectors(next_obs, 1)
-        kind = (after - before)[0, :_N].astype(np.int64)
-        if not kind.any():
-            return NO_EVENT
-        known = self._label_of.get(kind.tobytes())
-        return self._most_similar(kind, (after - before)[0]) if known is None else known
+        delta = (self._vectors(next_obs, 1) - self._vectors(obs, 1))[0]
+        return self._event(delta) if delta[:_N].any() else NO_EVENT
 
-    def _most_similar(self, kind: np.ndarray, delta: np.ndarray) -> int:
-        """Return the event of a change that the demonstrations did not show."""
+    def _event(self, delta: np.ndarray) -> int:
+        """Return the event of a change; if it was never shown, that of the most similar one."""
+        kind = delta[:_N].astype(np.int64)
+        known = self._label_of.get(kind.tobytes())
+        if known is not None:
+            return known
         candidates = np.flatnonzero(~(self._marks & ~_marks(kind[None])).any(axis=1))
         if not len(candidates):
             return NO_EVENT

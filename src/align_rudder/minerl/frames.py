@@ -1,9 +1,4 @@
-"""The video of a trajectory: frames as they come, segments, and which frame belongs to which step.
-
-A recording begins before the first observation and ends with the last one. With T steps and N
-frames, observation t is frame N − (T + 1) + t. The last frame is not trusted: like the reference
-loader, what is returned for observation T is the frame before.
-"""
+"""Frames of a video: how many there are, all of them, or a part found by seeking."""
 
 from __future__ import annotations
 
@@ -21,7 +16,7 @@ from align_rudder.minerl.spaces import FRAME_SIZE
 if TYPE_CHECKING:
     from av.video.stream import VideoStream
 
-__all__ = ["count_frames", "import_av", "observation_frames", "read_frames"]
+__all__ = ["count_frames", "import_av", "read_frames"]
 
 _WORTH_SEEKING = 300
 """Frames that are decoded and thrown away rather than looking for a key frame."""
@@ -163,56 +158,3 @@ class _Converter:
             threads=1,
         )
         return picture.to_ndarray()
-
-
-def observation_frames(
-    path: str | os.PathLike[str],
-    steps: int,
-    n_frames: int,
-    start: int = 0,
-    stop: int | None = None,
-    *,
-    size: int | None = None,
-    repeat_last: bool = True,
-) -> Iterator[np.ndarray]:
-    """Yield the pictures of observations `start` to `stop` (exclusive) of a trajectory.
-
-    Args:
-        path: The recording.
-        steps: Number of steps T of the trajectory, which has T+1 observations.
-        n_frames: Number of frames N of the recording (`true_video_frame_count`).
-        start: First observation.
-        stop: Observation to stop before; None for all T+1.
-        size: Side of the pictures, 64 if None.
-        repeat_last: Whether observation T repeats the picture of T-1, as the reference loader does.
-
-    Raises:
-        ValueError: If the recording has too few frames.
-    """
-    stop = steps + 1 if stop is None else stop
-    if not 0 <= start <= stop <= steps + 1:
-        raise ValueError(
-            f"observations {start}:{stop} are not a part of the {steps + 1} of this trajectory"
-        )
-    skip = n_frames - (steps + 1)
-    if skip < 0:
-        raise ValueError(
-            f"{path} has {n_frames} frames; {steps} steps need {steps + 1}, one an observation"
-        )
-    if start == stop:
-        return
-    repeats = repeat_last and stop == steps + 1
-    first = min(start, steps - 1) if repeats else start
-    end = steps if repeats else stop
-    t, picture = first, None
-    for picture in read_frames(path, skip + first, skip + end, size=size, n_frames=n_frames):
-        if t >= start:
-            yield picture
-        t += 1
-    if t < end or picture is None:
-        raise ValueError(
-            f"{path} ends after {skip + t} frames; {n_frames} are needed: it is truncated or its "
-            "metadata belong to another recording"
-        )
-    if repeats:
-        yield picture.copy()

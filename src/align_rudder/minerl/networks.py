@@ -6,7 +6,9 @@ and fourth layer they give the paper's 288, so that is what is built.
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -14,7 +16,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from align_rudder.minerl.camera import BINS
-from align_rudder.minerl.initial import new_network
 from align_rudder.minerl.spaces import BUTTONS, ENUMS
 
 __all__ = [
@@ -22,8 +23,8 @@ __all__ = [
     "HEAD_SIZES",
     "Manager",
     "SubAgent",
-    "count_parameters",
     "new_manager",
+    "new_network",
     "new_sub_agent",
 ]
 
@@ -42,6 +43,33 @@ _KERNELS = (4, 4, 3, 3)
 _FEATURES = 288
 _UNITS = 256
 _MOMENTUM = 0.1
+_Network = TypeVar("_Network")
+
+
+def new_network(make: Callable[[jax.Array], _Network], rng: np.random.Generator) -> _Network:
+    """Return a network with the initial weights that Equinox would draw, uniform around zero.
+
+    They are drawn by NumPy, as compiling JAX's generators takes ten seconds.
+
+    Args:
+        make: Makes the network, of convolutions, linear layers, LSTMs and `Norm`s, from a key.
+        rng: Source of the weights.
+    """
+    layers = (eqx.nn.Conv2d, eqx.nn.Linear, eqx.nn.LSTMCell, Norm)
+
+    def draw(part: Any) -> Any:
+        if isinstance(part, Norm):
+            return Norm(part.scale.size)
+        if isinstance(part, eqx.nn.LSTMCell):
+            bound = 1 / math.sqrt(part.hidden_size)
+        else:
+            bound = 1 / math.sqrt(math.prod(part.weight.shape[1:]))
+        return jax.tree.map(
+            lambda x: jnp.asarray(rng.uniform(-bound, bound, x.shape), jnp.float32), part
+        )
+
+    shapes = eqx.filter_eval_shape(make, jax.random.key(0))
+    return jax.tree.map(draw, shapes, is_leaf=lambda part: isinstance(part, layers))
 
 
 class Norm(eqx.Module):
@@ -55,10 +83,6 @@ class Norm(eqx.Module):
     def __init__(self, n: int) -> None:
         self.scale, self.offset = jnp.ones(n), jnp.zeros(n)
         self.mean, self.variance = jnp.zeros(n), jnp.ones(n)
-
-    def new(self) -> Norm:
-        """Return a new one of the same size."""
-        return Norm(self.scale.size)
 
     def __call__(self, x: jax.Array, learning: bool) -> tuple[jax.Array, Norm]:
         """Return x (N, C, H, W) normalised, and the layer with new running means."""
@@ -145,7 +169,7 @@ class SubAgent(eqx.Module):
 
 
 class Manager(eqx.Module):
-    """The main agent: networks like a sub-agent's, and a head that chooses who acts.
+    """Networks like a sub-agent's, and a head that chooses who acts.
 
     Attributes:
         own: Its own networks.
@@ -172,7 +196,7 @@ class Manager(eqx.Module):
 
 
 def new_manager(key: jax.Array, n_subtasks: int, prior: float = 8.0) -> Manager:
-    """Return a main agent that runs the sub-agents in the order of the alignment."""
+    """Return a manager that runs the sub-agents in the order of the alignment."""
     own = new_sub_agent(key)
     who = new_network(lambda key: eqx.nn.Linear(_UNITS, n_subtasks + 1, key=key), _rng(key))
     who = eqx.tree_at(lambda w: (w.weight, w.bias), who, replace_fn=jnp.zeros_like)
@@ -211,14 +235,3 @@ def new_sub_agent(key: jax.Array) -> SubAgent:
 
 def _rng(key: jax.Array) -> np.random.Generator:
     return np.random.default_rng(np.asarray(jax.random.key_data(key)))
-
-
-def count_parameters(agent: SubAgent) -> dict[str, int]:
-    """Return the numbers that are learned, of policy and value."""
-
-    def count(*parts: Any) -> int:
-        running = sum(norm.mean.size + norm.variance.size for norm in parts[0].norms)
-        leaves = jax.tree.leaves(eqx.filter(parts, eqx.is_inexact_array))
-        return sum(leaf.size for leaf in leaves) - running
-
-    return {"policy": count(agent.actor, agent.heads), "value": count(agent.critic, agent.value)}

@@ -14,7 +14,7 @@ import numpy as np
 
 from align_rudder.minerl.spaces import FRAME_SIZE, HELD, ITEMS
 
-__all__ = ["BORDER_COLOURS", "FULL", "PICTURE_SIZE", "draw_pictures", "shrink"]
+__all__ = ["BORDER_COLORS", "FULL", "PICTURE_SIZE", "draw_pictures", "shrink"]
 
 PICTURE_SIZE = 48
 FULL = 96  # items from which on a square is black
@@ -22,7 +22,7 @@ _BORDER, _SQUARE = 2, 3
 _LEFT = (FRAME_SIZE - len(ITEMS) * _SQUARE) // 2
 _TOP = FRAME_SIZE - _BORDER - _SQUARE
 
-BORDER_COLOURS = np.array(
+BORDER_COLORS = np.array(
     [
         (0, 0, 0),  # air
         (230, 159, 0),  # iron_axe
@@ -37,7 +37,7 @@ BORDER_COLOURS = np.array(
     np.uint8,
 )
 """Colour of the border for each of `HELD`."""
-assert len(BORDER_COLOURS) == len(HELD)
+assert len(BORDER_COLORS) == len(HELD)
 
 
 def draw_pictures(frames: np.ndarray, inventory: np.ndarray, held: np.ndarray) -> np.ndarray:
@@ -56,9 +56,9 @@ def draw_pictures(frames: np.ndarray, inventory: np.ndarray, held: np.ndarray) -
     if held.shape != (len(frames),):
         raise ValueError(f"held is {held.shape}; {(len(frames),)} is needed")
     drawn = frames.copy()
-    colour = BORDER_COLOURS[held][:, None, None, :]
-    drawn[:, :_BORDER] = drawn[:, -_BORDER:] = colour
-    drawn[:, :, :_BORDER] = drawn[:, :, -_BORDER:] = colour
+    color = BORDER_COLORS[held][:, None, None, :]
+    drawn[:, :_BORDER] = drawn[:, -_BORDER:] = color
+    drawn[:, :, :_BORDER] = drawn[:, :, -_BORDER:] = color
     grey = np.rint(255 * (1 - np.clip(inventory, 0, FULL) / FULL)).astype(np.uint8)
     bar = np.repeat(grey, _SQUARE, axis=1)[:, None, :, None]
     drawn[:, _TOP : _TOP + _SQUARE, _LEFT : _LEFT + len(ITEMS) * _SQUARE] = bar

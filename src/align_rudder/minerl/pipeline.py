@@ -7,26 +7,24 @@ trajectories of all tasks, however far they went. Treechop's logs count like all
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from align_rudder import summary
 from align_rudder.episodes import Episode
 from align_rudder.minerl.convert import episode_of
-from align_rudder.minerl.dataset import Damage, Pool, Trajectory, shortest_with_diamond
+from align_rudder.minerl.dataset import Pool, Trajectory, shortest_with_diamond
 from align_rudder.minerl.events import InventoryEvents
+from align_rudder.minerl.segments import PoolSegment, PoolSubTask, cut
 from align_rudder.minerl.spaces import TASKS
 from align_rudder.model import AlignRudder
-from align_rudder.subtasks import SubGoal
 
 __all__ = [
     "Features",
-    "PoolSegment",
-    "PoolSubTask",
     "as_data",
     "as_text",
+    "check_features",
     "demonstrations",
     "event_episode",
     "fit_events",
@@ -37,39 +35,6 @@ Features: TypeAlias = Callable[[Trajectory], np.ndarray]
 """Gives the features (T+1, k) of a trajectory's pictures, such as `AutoEncoder.features`."""
 
 _ENTRY = "features"
-
-
-class PoolSegment(NamedTuple):
-    """Steps of a trajectory that reach a sub-goal with their last one.
-
-    Attributes:
-        trajectory: The trajectory.
-        start: The first step.
-        stop: The step after the last; step `stop - 1` reaches the sub-goal.
-    """
-
-    trajectory: Trajectory
-    start: int
-    stop: int
-
-
-@dataclass(frozen=True)
-class PoolSubTask:
-    """A sub-task with what the whole pool shows of it.
-
-    Attributes:
-        index: Index of the sub-goal.
-        goal: The sub-goal.
-        segments: The segments, in the order of the pool.
-    """
-
-    index: int
-    goal: SubGoal
-    segments: tuple[PoolSegment, ...]
-
-    def count(self, task: str) -> int:
-        """Return how many segments come from a task."""
-        return sum(segment.trajectory.task == task for segment in self.segments)
 
 
 def event_episode(trajectory: Trajectory, features: Features | None = None) -> Episode:
@@ -110,35 +75,17 @@ def demonstrations(
         raise ValueError(f"n={n}; at least 2 are needed, as an alignment shows what is common")
     ready: dict[Trajectory, Episode] = {}
     while True:
-        with_one = sum(trajectory.has_diamond for trajectory in pool)
-        if with_one < n:
-            raise ValueError(_too_few(pool, with_one, n))
         chosen = shortest_with_diamond(pool, n)
         part = Pool([trajectory for trajectory in chosen if trajectory not in ready])
+        if not part:
+            return [(trajectory, ready[trajectory]) for trajectory in chosen]
+        todo = list(part)
         found = part.map(lambda t: event_episode(t, features), workers=workers, progress=progress)
         ready.update(found)
-        if not part.damaged:
-            return [(trajectory, ready[trajectory]) for trajectory in chosen]
-        lost = {(damage.task, damage.name) for damage in part.damaged}
         pool.damaged += part.damaged
-        pool.trajectories = [t for t in pool if (t.task, t.name) not in lost]
-
-
-def _too_few(pool: Pool, found: int, n: int) -> str:
-    text = f"{found} of {len(pool)} trajectories mined a diamond (a reward of 1024); {n} are needed"
-    if found >= 2:
-        text += f": take fewer with n={found}, or give more trajectories"
-    else:
-        text += ": give more trajectories of MineRLObtainDiamond-v0"
-    if pool.damaged:
-        named = _listed(pool.damaged)
-        text += f". {len(pool.damaged)} were left out as damaged; download them again:\n  {named}"
-    return text
-
-
-def _listed(damaged: Sequence[Damage]) -> str:
-    more = f"\n  … and {len(damaged) - 5} more" if len(damaged) > 5 else ""
-    return "\n  ".join(map(str, damaged[:5])) + more
+        for trajectory in todo:
+            if trajectory not in ready:
+                pool.trajectories.remove(trajectory)
 
 
 def fit_events(
@@ -199,6 +146,17 @@ def _check_pool(pool: Any) -> None:
         raise ValueError(f"{type(pool).__name__} is no pool; give what load_pool returned")
 
 
+def check_features(model: AlignRudder, given: bool) -> None:
+    """Refuse features of pictures for a model fitted without, and none for one fitted with them."""
+    fitted = getattr(model.events_, "features", None) is not None
+    if fitted != given:
+        was, give = ("with", "give") if fitted else ("without", "leave out")
+        raise ValueError(
+            f"the model was fitted {was} features of pictures; {give} features=… (--autoencoder) "
+            "here as well"
+        )
+
+
 def segments(
     pool: Pool,
     model: AlignRudder,
@@ -233,12 +191,7 @@ def segments(
             f"the model has events of the kind {type(encoder).__name__}; give one that fit_events "
             "returned"
         )
-    if (encoder.features is None) != (features is None):
-        was, give = ("without", "leave out") if encoder.features is None else ("with", "give")
-        raise ValueError(
-            f"the model was fitted {was} features of pictures; {give} features=… (--autoencoder) "
-            "here as well"
-        )
+    check_features(model, features is not None)
     goals = model.subgoals_
     if not goals:
         raise ValueError(
@@ -247,36 +200,14 @@ def segments(
         )
     found: list[list[PoolSegment]] = [[] for _ in goals]
 
-    def cut(trajectory: Trajectory) -> list[tuple[int, int, int]]:
+    def cuts_of(trajectory: Trajectory) -> list[tuple[int, int, int]]:
         encoded = model.encode(event_episode(trajectory, features))
-        return _cut(encoded.events, model.matched_columns(encoded), goals, extras)
+        return cut(encoded.events, model.matched_columns(encoded), goals, extras)
 
-    for trajectory, cuts in pool.map(cut, workers=workers, progress=progress):
+    for trajectory, cuts in pool.map(cuts_of, workers=workers, progress=progress):
         for k, start, stop in cuts:
             found[k].append(PoolSegment(trajectory, start, stop))
     return [PoolSubTask(k, goal, tuple(found[k])) for k, goal in enumerate(goals)]
-
-
-def _cut(
-    events: np.ndarray, columns: np.ndarray, goals: Sequence[SubGoal], extras: bool
-) -> list[tuple[int, int, int]]:
-    """Return sub-task, first step and step after the last of each segment of a trajectory."""
-    goal_at = {goal.column: k for k, goal in enumerate(goals)}
-    latest: dict[int, int] = {}
-    for k, goal in reversed(list(enumerate(goals))):
-        latest[goal.event] = k
-    out, start, since = [], 0, 0
-    for t in np.flatnonzero(events >= 0).tolist():
-        k = goal_at.get(int(columns[t]))
-        if k is not None:
-            latest[int(events[t])] = k
-            out.append((k, start, t + 1))
-            start = since = t + 1
-        elif extras and int(events[t]) in latest:
-            # It shows its own sub-task; it may also be a part of what the next sub-goal takes.
-            out.append((latest[int(events[t])], since, t + 1))
-            since = t + 1
-    return out
 
 
 def as_text(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from align_rudder.minerl.camera import camera_targets
 from align_rudder.minerl.convert import episode_of
 from align_rudder.minerl.networks import FRAMES
 from align_rudder.minerl.pictures import PICTURE_SIZE, draw_pictures
-from align_rudder.minerl.spaces import BUTTONS, ENUMS
+from align_rudder.minerl.spaces import BUTTONS, DO_NOTHING, ENUMS
 from align_rudder.minerl.trajectory import DamagedTrajectoryError, Trajectory
 
 __all__ = ["FRAME_SKIP", "Samples", "pictures_of", "targets_of"]
@@ -26,16 +26,13 @@ _CHUNK = 500
 def pictures_of(trajectory: Trajectory, cache: ArrayCache) -> np.ndarray:
     """Return the pictures (T+1, 48, 48, 3) of a trajectory, as the networks see them."""
 
-    def draw(trajectory: Trajectory) -> Any:
+    def draw(trajectory: Trajectory) -> Iterator[np.ndarray]:
         observations: Any = episode_of(trajectory).observations
-        inventory, held = observations["inventory"], observations["equipped"]
-        at, frames = 0, []
-        for frame in trajectory.frames():
-            frames.append(frame)
-            if len(frames) == _CHUNK or at + len(frames) == len(held):
-                part = slice(at, at + len(frames))
-                yield from draw_pictures(np.stack(frames), inventory[part], held[part])
-                at, frames = part.stop, []
+        inventory, held, at = observations["inventory"], observations["equipped"], 0
+        for frames in trajectory.frame_batches(_CHUNK):
+            part = slice(at, at + len(frames))
+            yield draw_pictures(frames, inventory[part], held[part])
+            at = part.stop
 
     shape = (PICTURE_SIZE, PICTURE_SIZE, 3)
     return cache.array(trajectory, "pictures-1", draw, shape, np.uint8)
@@ -56,10 +53,9 @@ def targets_of(trajectory: Trajectory, skip: int = FRAME_SKIP) -> dict[str, np.n
         out[button] = (pressed >= 0.5).astype(np.int32)
     turned = _windows(np.asarray(given["camera"], float), skip, 0.0).sum(axis=1)
     out["pitch"], out["yaw"] = camera_targets(turned[:, 0]), camera_targets(turned[:, 1])
-    none = {head: values.index("none") for head, values in ENUMS.items()}
     busy = np.zeros(len(trajectory), bool)
     for head in set(ENUMS) & set(given):
-        busy |= np.asarray(given[head]) != none[head]
+        busy |= np.asarray(given[head]) != DO_NOTHING[head]
     first = np.arange(len(trajectory)) + _windows(busy, skip, False).argmax(axis=1)
     for head in ENUMS:
         values = given[head][first] if head in given else np.full(len(trajectory), -1)

@@ -7,8 +7,9 @@ Minecraft prints on standard output does no harm. It needs the standard library 
 runs on Python 3.6, as old as minerl 0.3.7 may need. It exits when the other end is closed, also
 where that is because the process there was killed.
 
-A message is a header and a body. It begins with two 32-bit numbers, their lengths; the header is
-JSON, the body the bytes of the arrays that `header["arrays"]` lists as [name, type, shape].
+A message (of `multiprocessing.connection`) is a header and a body. It begins with a 32-bit number,
+the length of the header, which is JSON; the body are the bytes of the arrays that
+`header["arrays"]` lists as [name, type, shape].
 Requests and what is answered:
 
     (none, at the start)             describe: versions, spaces, the limit of steps; or an error
@@ -34,13 +35,14 @@ import sys
 import threading
 import time
 import traceback
+from multiprocessing.connection import Connection
 from typing import Any, Iterable, Mapping  # noqa: UP035  (Python 3.6)
 
 import numpy as np
 
 __all__ = ["pack", "unpack"]
 
-LENGTHS = struct.Struct("!II")
+LENGTH = struct.Struct("!I")
 GRACE = 10.0
 """Seconds between the end of the other side and the end of this process, should it be busy."""
 
@@ -54,24 +56,23 @@ def pack(header: Mapping, arrays: Iterable = ()) -> bytes:
 
     Example:
         >>> message = pack({"do": "reset"}, [("pov", np.zeros((2, 3), np.uint8))])
-        >>> head, body = LENGTHS.unpack(message[:8])
-        >>> header, arrays = unpack(message[8 : 8 + head], message[8 + head :])
+        >>> header, arrays = unpack(message)
         >>> header["do"], arrays["pov"].shape
         ('reset', (2, 3))
     """
     arrays = [(name, np.ascontiguousarray(array)) for name, array in arrays]
     listed = [[name, array.dtype.str, list(array.shape)] for name, array in arrays]
     head = json.dumps(dict(header, arrays=listed)).encode("utf-8")
-    body = b"".join(array.tobytes() for _, array in arrays)
-    return LENGTHS.pack(len(head), len(body)) + head + body
+    return b"".join([LENGTH.pack(len(head)), head, *(array.tobytes() for _, array in arrays)])
 
 
-def unpack(head: bytes, body: bytes) -> tuple:
-    """Return the header and the arrays by name of the two parts of a message."""
-    header = json.loads(head.decode("utf-8"))
-    arrays, at = {}, 0
+def unpack(message: bytes) -> tuple:
+    """Return the header and the arrays by name of a message."""
+    at = LENGTH.size + LENGTH.unpack_from(message)[0]
+    header = json.loads(message[LENGTH.size : at].decode("utf-8"))
+    arrays = {}
     for name, kind, shape in header.pop("arrays"):
-        array = np.frombuffer(body, np.dtype(kind), int(np.prod(shape, dtype=int)), at)
+        array = np.frombuffer(message, np.dtype(kind), int(np.prod(shape, dtype=int)), at)
         arrays[name] = array.reshape(shape).copy()
         at += array.nbytes
     return header, arrays
@@ -142,11 +143,11 @@ def make_environment(name: str, module: Any, options: dict) -> Any:
     """Return the environment: minerl's, or what a function of a module or file makes."""
     if module is None:
         try:
-            import gym  # pyright: ignore[reportMissingImports]
             import minerl  # noqa: F401  # pyright: ignore[reportMissingImports]
+            from gym import make  # pyright: ignore
         except ImportError as error:
             raise MissingMinerl(str(error)) from error
-        return gym.make(name)
+        return make(name)
     where, _, function = module.rpartition(":")
     if where.endswith(".py"):
         from importlib.util import module_from_spec, spec_from_file_location
@@ -241,25 +242,11 @@ class Server:
         return {}, ()
 
 
-def read_exactly(descriptor: int, n: int) -> bytes:
-    """Return the next n bytes."""
-    parts = []
-    while n:
-        part = os.read(descriptor, n)
-        if not part:
-            raise EOFError("the other end was closed")
-        parts.append(part)
-        n -= len(part)
-    return b"".join(parts)
-
-
-def read_requests(descriptor: int, requests: queue.Queue) -> None:
+def read_requests(connection: Connection, requests: queue.Queue) -> None:
     """Put each request into the queue, and None at the end; then see that the process ends."""
     try:
         while True:
-            head, body = LENGTHS.unpack(read_exactly(descriptor, LENGTHS.size))
-            parts = read_exactly(descriptor, head), read_exactly(descriptor, body)
-            requests.put(unpack(*parts)[0])
+            requests.put(unpack(connection.recv_bytes())[0])
     except (EOFError, OSError):
         requests.put(None)
     # The environment may hang in a step; minerl ends Minecraft itself when this process is gone.
@@ -287,16 +274,13 @@ def main() -> int:
     if arguments.module is not None:
         sys.path.insert(0, os.getcwd())
     os.set_inheritable(arguments.descriptor, False)
-    outgoing = os.fdopen(os.dup(arguments.descriptor), "wb")
+    connection = Connection(arguments.descriptor)
 
     def send(header: dict, arrays: Iterable = ()) -> None:
-        outgoing.write(pack(header, arrays))
-        outgoing.flush()
+        connection.send_bytes(pack(header, arrays))
 
     requests = queue.Queue()
-    reader = threading.Thread(target=read_requests, args=(arguments.descriptor, requests))
-    reader.daemon = True
-    reader.start()
+    threading.Thread(target=read_requests, args=(connection, requests), daemon=True).start()
     try:
         env = make_environment(
             arguments.environment, arguments.module, json.loads(arguments.options)

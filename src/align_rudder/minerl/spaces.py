@@ -13,110 +13,59 @@ import numpy as np
 
 __all__ = [
     "BUTTONS",
-    "DECLARED",
     "DIAMOND_REWARD",
+    "DO_NOTHING",
     "ENUMS",
     "FORMATS",
     "HEADS",
     "HELD",
     "ITEMS",
-    "ITEM_REWARDS",
     "TASKS",
     "Format",
     "Task",
-    "action_mask",
     "action_space",
     "array_names",
     "enum_indices",
-    "observation_space",
+    "format_of",
     "task_named",
 ]
 
-ITEMS = (
-    "coal",
-    "cobblestone",
-    "crafting_table",
-    "dirt",
-    "furnace",
+_BLOCKS = ("cobblestone", "crafting_table", "dirt", "furnace", "stone", "torch")
+_TOOLS = (
     "iron_axe",
-    "iron_ingot",
-    "iron_ore",
     "iron_pickaxe",
-    "log",
-    "planks",
-    "stick",
-    "stone",
     "stone_axe",
     "stone_pickaxe",
-    "torch",
     "wooden_axe",
     "wooden_pickaxe",
 )
+_MATERIALS = ("coal", "iron_ingot", "iron_ore", "log", "planks", "stick")
+
+ITEMS = tuple(sorted((*_BLOCKS, *_TOOLS, *_MATERIALS)))
 """What the inventory counts, in stored order. There is no diamond: it shows only as a reward."""
 
 BUTTONS = ("forward", "left", "back", "right", "jump", "sneak", "sprint", "attack")
 
-DECLARED = {
-    "place": ("none", "dirt", "stone", "cobblestone", "crafting_table", "furnace", "torch"),
-    "equip": (
-        "none",
-        "air",
-        "wooden_axe",
-        "wooden_pickaxe",
-        "stone_axe",
-        "stone_pickaxe",
-        "iron_axe",
-        "iron_pickaxe",
-    ),
-    "craft": ("none", "torch", "stick", "planks", "crafting_table"),
-    "nearbyCraft": (
-        "none",
-        "wooden_axe",
-        "wooden_pickaxe",
-        "stone_axe",
-        "stone_pickaxe",
-        "iron_axe",
-        "iron_pickaxe",
-        "furnace",
-    ),
-    "nearbySmelt": ("none", "iron_ingot", "coal"),
+ENUMS = {
+    head: tuple(sorted(("none", *values)))
+    for head, values in {
+        "place": _BLOCKS,
+        "equip": ("air", *_TOOLS),
+        "craft": ("torch", "stick", "planks", "crafting_table"),
+        "nearbyCraft": ("furnace", *_TOOLS),
+        "nearbySmelt": ("iron_ingot", "coal"),
+    }.items()
 }
-"""Values of the actions that name an item, as the environment declares them."""
+"""Values of the actions that name an item: `ENUMS["craft"][0]` is what the action 0 makes."""
 
-ENUMS = {head: tuple(sorted(values)) for head, values in DECLARED.items()}
-"""The same in index order: `ENUMS["craft"][0]` is what the action 0 of `craft` makes."""
+DO_NOTHING = {head: values.index("none") for head, values in ENUMS.items()}
+"""The index with which nothing is made, placed or equipped."""
 
-HELD = (
-    "air",
-    "iron_axe",
-    "iron_pickaxe",
-    "none",
-    "other",
-    "stone_axe",
-    "stone_pickaxe",
-    "wooden_axe",
-    "wooden_pickaxe",
-)
+HELD = tuple(sorted(("air", "none", "other", *_TOOLS)))
 """Types of the item in the main hand, in index order."""
 
-HEADS = (*BUTTONS, "camera", *DECLARED)
+HEADS = (*BUTTONS, "camera", *ENUMS)
 """All parts of an action, in stored order."""
-
-ITEM_REWARDS = {
-    "log": 1,
-    "planks": 2,
-    "stick": 4,
-    "crafting_table": 4,
-    "wooden_pickaxe": 8,
-    "cobblestone": 16,
-    "furnace": 32,
-    "stone_pickaxe": 32,
-    "iron_ore": 64,
-    "iron_ingot": 128,
-    "iron_pickaxe": 256,
-    "diamond": 1024,
-}
-"""What the challenge pays for the first of each item; Align-RUDDER sees only the last."""
 
 DIAMOND_REWARD = 1024.0
 MAX_COUNT, MAX_DAMAGE, FRAME_SIZE, FRAME_RATE = 2304, 1562, 64, 20
@@ -131,19 +80,17 @@ class Format:
         count_type: Type of the inventory counts.
         mainhand: What the names of the arrays of the main hand begin with.
         empty_hand: The type of the main hand when it holds nothing.
-        nested: Whether the environment's observations are nested dicts, or flat with dotted names.
     """
 
     version: int
     count_type: np.dtype
     mainhand: str
     empty_hand: str
-    nested: bool
 
 
 FORMATS = {
-    3: Format(3, np.dtype(np.int32), "observation$equipped_items.mainhand.", "none", False),
-    4: Format(4, np.dtype(np.int64), "observation$equipped_items$mainhand$", "air", True),
+    3: Format(3, np.dtype(np.int32), "observation$equipped_items.mainhand.", "none"),
+    4: Format(4, np.dtype(np.int64), "observation$equipped_items$mainhand$", "air"),
 }
 
 
@@ -229,50 +176,9 @@ def enum_indices(head: str, strings: np.ndarray) -> np.ndarray:
     return indices
 
 
-def action_mask(task: str) -> np.ndarray:
-    """Return for each of `HEADS` whether actions of this task have it.
-
-    A loss over several tasks leaves out what is masked: there the person had no choice.
-
-    Example:
-        >>> mask = action_mask("MineRLTreechop-v0")
-        >>> [head for head, there in zip(HEADS, mask) if not there]
-        ['place', 'equip', 'craft', 'nearbyCraft', 'nearbySmelt']
-    """
-    return np.isin(HEADS, task_named(task).heads)
-
-
 def action_space(task: str = "MineRLObtainDiamond-v0") -> gym.spaces.Dict:
     """Return the space of actions, with enums as indices (`ENUMS`)."""
     parts: dict[str, gym.Space] = {button: gym.spaces.Discrete(2) for button in BUTTONS}
     parts["camera"] = gym.spaces.Box(-180, 180, (2,), np.float32)
     parts |= {head: gym.spaces.Discrete(len(values)) for head, values in ENUMS.items()}
     return gym.spaces.Dict({head: parts[head] for head in task_named(task).heads})
-
-
-def observation_space(task: str = "MineRLObtainDiamond-v0", version: int = 3) -> gym.spaces.Dict:
-    """Return the space of the environment's own observations, with `HELD` as indices.
-
-    Version 3 has flat keys with dots, version 4 nested dicts.
-
-    Example:
-        >>> sorted(observation_space(version=3))
-        ['equipped_items.mainhand.damage', 'equipped_items.mainhand.maxDamage',
-        'equipped_items.mainhand.type', 'inventory', 'pov']
-        >>> observation_space(version=4)["equipped_items"]["mainhand"]["type"]
-        Discrete(9)
-    """
-    spec, form = task_named(task), format_of(version)
-    pov = gym.spaces.Box(0, 255, (FRAME_SIZE, FRAME_SIZE, 3), np.uint8)
-    if not spec.items:
-        return gym.spaces.Dict({"pov": pov})
-    count = gym.spaces.Box(0, MAX_COUNT, (), np.int32)
-    damage = gym.spaces.Box(-1, MAX_DAMAGE, (), np.int32)
-    hand = {"damage": damage, "maxDamage": damage, "type": gym.spaces.Discrete(len(HELD))}
-    held: dict[str, gym.Space] = (
-        {"equipped_items": gym.spaces.Dict({"mainhand": gym.spaces.Dict(hand)})}
-        if form.nested
-        else {f"equipped_items.mainhand.{key}": part for key, part in hand.items()}
-    )
-    inventory = gym.spaces.Dict(dict.fromkeys(spec.items, count))
-    return gym.spaces.Dict({"pov": pov, "inventory": inventory, **held})

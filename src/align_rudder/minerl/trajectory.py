@@ -1,4 +1,9 @@
-"""Trajectory: one recording of the MineRL dataset, read from its files when asked for."""
+"""Trajectory: one recording of the MineRL dataset, read from its files when asked for.
+
+A recording begins before the first observation and ends with the last one. With T steps and N
+frames, observation t is frame N − (T + 1) + t. The last frame is not trusted: like the reference
+loader, what is returned for observation T is the frame before.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +13,47 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from align_rudder.files import npz_trouble
-from align_rudder.minerl.frames import count_frames, observation_frames
+from align_rudder.minerl.frames import count_frames, read_frames
 from align_rudder.minerl.spaces import (
     DIAMOND_REWARD,
     ENUMS,
     FORMATS,
     FRAME_SIZE,
     Format,
-    action_mask,
+    Task,
     array_names,
     enum_indices,
     task_named,
 )
 
-__all__ = ["DamagedTrajectoryError", "Trajectory"]
+__all__ = ["Damage", "DamagedTrajectoryError", "Trajectory"]
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A trajectory that cannot be used, and why."""
+
+    task: str
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.task}/{self.name}: {self.reason}"
 
 
 class DamagedTrajectoryError(ValueError):
     """A trajectory cannot be used; the message begins with its name."""
+
+    def __init__(self, damage: Damage) -> None:
+        super().__init__(str(damage))
+        self.damage = damage
 
 
 @dataclass(frozen=True)
@@ -64,9 +86,9 @@ class Trajectory:
         return FORMATS[self.version]
 
     @property
-    def action_mask(self) -> np.ndarray:
-        """For each of `HEADS`, whether the actions of this trajectory have it."""
-        return action_mask(self.task)
+    def spec(self) -> Task:
+        """What its task counts and which parts its actions have."""
+        return task_named(self.task)
 
     @cached_property
     def metadata(self) -> dict[str, Any]:
@@ -94,6 +116,16 @@ class Trajectory:
     def n_frames(self) -> int:
         """The number of frames of the recording, those before the first observation included."""
         return self.metadata["true_video_frame_count"]
+
+    @property
+    def lead_frames(self) -> int:
+        """The number of frames of the recording before the first observation."""
+        steps = len(self)
+        if self.n_frames < steps + 1:
+            raise self.damaged(
+                f"metadata.json counts {self.n_frames} frames; {steps} steps need {steps + 1}"
+            )
+        return self.n_frames - (steps + 1)
 
     def arrays(self, names: Iterable[str] | None = None) -> dict[str, np.ndarray]:
         """Return arrays as they are stored, all or those named (such as "action$camera")."""
@@ -147,17 +179,19 @@ class Trajectory:
 
     def damaged(self, reason: str) -> DamagedTrajectoryError:
         """Return an error that names this trajectory."""
-        return DamagedTrajectoryError(f"{self.task}/{self.name}: {reason}")
+        return DamagedTrajectoryError(Damage(self.task, self.name, reason))
+
+    def indices(self, head: str, strings: np.ndarray) -> np.ndarray:
+        """Return `spaces.enum_indices` of an array of this trajectory."""
+        try:
+            return enum_indices(head, strings)
+        except ValueError as error:
+            raise self.damaged(str(error)) from error
 
     @property
     def rewards(self) -> np.ndarray:
         """The rewards (T,), read from the file."""
         return self.arrays(["reward"])["reward"]
-
-    @cached_property
-    def total_reward(self) -> float:
-        """The sum of the rewards, from the rewards themselves."""
-        return float(self.rewards.sum(dtype=np.float64))
 
     @cached_property
     def has_diamond(self) -> bool:
@@ -166,7 +200,7 @@ class Trajectory:
 
     def inventory(self) -> np.ndarray | None:
         """Return the counts of `ITEMS` (T+1, 18), or None for a task that records none."""
-        items = task_named(self.task).items
+        items = self.spec.items
         if not items:
             return None
         columns = self._read([f"observation$inventory${item}" for item in items])
@@ -177,7 +211,7 @@ class Trajectory:
 
     def mainhand(self) -> dict[str, np.ndarray] | None:
         """Return `damage`, `maxDamage` and `type` (T+1,), or None for a task that records none."""
-        if not task_named(self.task).items:
+        if not self.spec.items:
             return None
         parts = ("damage", "maxDamage", "type")
         stored = self.arrays(self.format.mainhand + part for part in parts)
@@ -186,17 +220,14 @@ class Trajectory:
     def actions(self) -> dict[str, np.ndarray]:
         """Return the actions: buttons 0/1, camera degrees, and enums as indices into `ENUMS`.
 
-        Only the heads that the task has; `action_mask` says which.
+        Only the heads that the task has, `spec.heads`.
         """
-        heads, out = task_named(self.task).heads, {}
-        for head, (_, array) in zip(heads, self._read([f"action${head}" for head in heads])):
-            if head in ENUMS:
-                try:
-                    array = enum_indices(head, array)
-                except ValueError as error:
-                    raise self.damaged(str(error)) from error
-            out[head] = array
-        return out
+        heads = self.spec.heads
+        stored = zip(heads, self._read([f"action${head}" for head in heads]))
+        return {
+            head: self.indices(head, array) if head in ENUMS else array
+            for head, (_, array) in stored
+        }
 
     def frames(
         self,
@@ -215,29 +246,46 @@ class Trajectory:
             repeat_last: Whether the last observation repeats the picture before it, as in the
                 reference loader.
         """
+        end = len(self) + 1 if stop is None else stop
         if not self.video.is_file():
             raise self.damaged("it has no recording.mp4")
-        if not 0 <= start <= (len(self) + 1 if stop is None else stop) <= len(self) + 1:
+        if not 0 <= start <= end <= len(self) + 1:
             raise ValueError(
                 f"observations {start}:{stop} are not a part of the {len(self) + 1} of {self.name}"
             )
-        return self._frames(start, stop, size, repeat_last)
+        return self._frames(start, end, size, repeat_last)
 
     def _frames(
-        self, start: int, stop: int | None, size: int | None, repeat_last: bool
+        self, start: int, stop: int, size: int | None, repeat_last: bool
     ) -> Iterator[np.ndarray]:
+        lead, steps = self.lead_frames, len(self)
+        if start == stop:
+            return
+        repeats = repeat_last and stop == steps + 1
+        first, end = (min(start, steps - 1), steps) if repeats else (start, stop)
+        t, picture = first, None
         try:
-            yield from observation_frames(
-                self.video,
-                len(self),
-                self.n_frames,
-                start,
-                stop,
-                size=size,
-                repeat_last=repeat_last,
-            )
+            for picture in read_frames(
+                self.video, lead + first, lead + end, size=size, n_frames=self.n_frames
+            ):
+                if t >= start:
+                    yield picture
+                t += 1
         except ValueError as error:
             raise self.damaged(str(error)) from error
+        if t < end or picture is None:
+            raise self.damaged(
+                f"{self.video} ends after {lead + t} frames; {self.n_frames} are needed: it is "
+                "truncated or its metadata belong to another recording"
+            )
+        if repeats:
+            yield picture.copy()
+
+    def frame_batches(self, n: int, *, size: int | None = None) -> Iterator[np.ndarray]:
+        """Yield the pictures of all observations, n at a time (n, size, size, 3)."""
+        frames = self.frames(size=size)
+        while batch := list(islice(frames, n)):
+            yield np.stack(batch)
 
     def frame_array(
         self, start: int = 0, stop: int | None = None, *, size: int | None = None
@@ -265,20 +313,13 @@ class Trajectory:
         for name, array in self._read(array_names(self.task, self.version)):
             part = re.split(r"[$.]", name)[-1]
             if array.dtype.kind == "U":
-                try:
-                    enum_indices(part, array)
-                except ValueError as error:
-                    raise self.damaged(str(error)) from error
+                self.indices(part, array)
             elif array.dtype.kind == "f" and not np.isfinite(array).all():
                 raise self.damaged(f"{name} has values that are not finite")
             elif name == "reward":
                 # cached, as reading is the slow part
-                self.__dict__["total_reward"] = float(array.sum(dtype=np.float64))
                 self.__dict__["has_diamond"] = bool(array.max() >= DIAMOND_REWARD)
-        if self.n_frames < steps + 1:
-            raise self.damaged(
-                f"metadata.json counts {self.n_frames} frames; {steps} steps need {steps + 1}"
-            )
+        _ = self.lead_frames  # whether there are enough frames
         if video is None:
             return
         if not self.video.is_file():

@@ -12,12 +12,12 @@ import numpy as np
 from align_rudder.minerl.camera import BINS
 from align_rudder.minerl.networks import FRAMES
 from align_rudder.minerl.pictures import draw_pictures, shrink
-from align_rudder.minerl.spaces import BUTTONS, ENUMS, FRAME_SIZE
+from align_rudder.minerl.spaces import BUTTONS, ENUMS
 
-__all__ = ["PictureView", "WithFeatures"]
+__all__ = ["PictureFeatures", "PictureView"]
 
 
-class WithFeatures(gym.ObservationWrapper):
+class PictureFeatures(gym.ObservationWrapper):
     """Adds the features of the picture, for models that were fitted with an auto-encoder.
 
     Args:
@@ -31,18 +31,15 @@ class WithFeatures(gym.ObservationWrapper):
 
         self.encoder = AutoEncoder.load(autoencoder)
         assert isinstance(env.observation_space, gym.spaces.Dict)
-        size = len(self._features(np.zeros((FRAME_SIZE, FRAME_SIZE, 3), np.uint8)))
-        space = gym.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+        space = gym.spaces.Box(-np.inf, np.inf, (self.encoder.latent,), np.float32)
         self.observation_space = gym.spaces.Dict(
             {**env.observation_space.spaces, "features": space}
         )
 
-    def _features(self, picture: np.ndarray) -> np.ndarray:
-        return np.asarray(self.encoder.encode(shrink(picture[None], self.encoder.size))[0])
-
     def observation(self, observation: Any) -> Any:
         """Return the observation with the features of its picture."""
-        return {**observation, "features": self._features(observation["pov"])}
+        (features,) = self.encoder.encode(shrink(observation["pov"][None], self.encoder.size))
+        return {**observation, "features": features}
 
 
 class PictureView:

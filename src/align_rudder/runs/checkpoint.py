@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -12,14 +15,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from align_rudder.files import load_npz, save_npz
+from align_rudder.runs.claim import OtherConfigurationError, differences
+from align_rudder.runs.interrupt import Stop
 
-__all__ = ["OtherConfigurationError", "digest", "load_tree", "save_tree"]
+__all__ = [
+    "Checkpoint",
+    "advised",
+    "arrays_of",
+    "digest",
+    "load_tree",
+    "save_tree",
+    "tree_of",
+]
 
 _FORMAT, _VERSION = "align-rudder-checkpoint", 1
-
-
-class OtherConfigurationError(ValueError):
-    """A file that is whole, but belongs to another configuration."""
 
 
 def _named(tree: Any) -> list[tuple[str, Any]]:
@@ -60,6 +69,12 @@ def save_tree(
         configuration: What it belongs to; it is loaded only for the same one.
         notes: What else should be known, as JSON.
     """
+    header = {"configuration": dict(configuration), "notes": dict(notes or {})}
+    save_npz(path, _FORMAT, _VERSION, header, arrays_of(tree), level=1)
+
+
+def arrays_of(tree: Any) -> dict[str, np.ndarray]:
+    """Return the leaves of a tree by their place in it, as files can hold them."""
     arrays = {}
     for name, leaf in _named(tree):
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
@@ -67,12 +82,14 @@ def save_tree(
         array = np.asarray(leaf)
         # NumPy's files know no bfloat16; as floats its numbers are the same.
         arrays[name] = array.astype(np.float32) if leaf.dtype == jnp.bfloat16 else _narrow(array)
-    header = {"configuration": dict(configuration), "notes": dict(notes or {})}
-    save_npz(path, _FORMAT, _VERSION, header, arrays, level=1)
+    return arrays
 
 
 def load_tree(
-    path: str | os.PathLike[str], like: Any, configuration: Mapping[str, Any]
+    path: str | os.PathLike[str],
+    like: Any,
+    configuration: Mapping[str, Any],
+    upgrade: Callable[[dict[str, Any]], dict[str, Any]] = dict,
 ) -> tuple[Any, dict[str, Any]]:
     """Load a tree and its notes.
 
@@ -80,19 +97,22 @@ def load_tree(
         path: The file.
         like: A tree of the same structure; its leaves need only shape and dtype.
         configuration: What it must belong to.
+        upgrade: Returns the configuration of an older file as it is written today.
     """
     header, arrays = load_npz(path, _FORMAT, _VERSION)
-    other = differences(header["configuration"], configuration)
-    if any(line.startswith("alignment is") for line in other):
-        raise OtherConfigurationError(
-            f"{path} belongs to other demonstrations or another alignment of them; give those it "
-            "was trained with (--demos), or another folder"
-        )
-    if other:
-        raise OtherConfigurationError(
-            f"{path} belongs to another configuration: {'; '.join(other)}; use that one again, or "
-            "another folder"
-        )
+    if other := differences(upgrade(header["configuration"]), configuration):
+        raise OtherConfigurationError(path, other)
+    return tree_of(arrays, like, path), header["notes"]
+
+
+def tree_of(arrays: Mapping[str, np.ndarray], like: Any, path: str | os.PathLike[str]) -> Any:
+    """Return the tree whose leaves `arrays_of` gave.
+
+    Args:
+        arrays: The arrays.
+        like: A tree of the same structure; its leaves need only shape and dtype.
+        path: The file that they come from, named where something does not fit.
+    """
     leaves = []
     for name, leaf in _named(like):
         if name not in arrays:
@@ -108,16 +128,72 @@ def load_tree(
             leaves.append(jax.random.wrap_key_data(jnp.asarray(array, jnp.uint32)))
         else:
             leaves.append(jnp.asarray(array.astype(leaf.dtype)))
-    return jax.tree.unflatten(jax.tree.structure(like), leaves), header["notes"]
+    return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
-def differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """Return in words where two configurations differ."""
-    out = []
-    for name in sorted({*found, *wanted}):
-        a, b = found.get(name), wanted.get(name)
-        if isinstance(a, Mapping) and isinstance(b, Mapping):
-            out += [f"{name}.{line}" for line in differences(a, b)]
-        elif a != b:
-            out.append(f"{name} is {a!r} there and {b!r} here")
-    return out
+_MADE_AGAIN = "Delete that file: the same command makes it again and keeps all others"
+
+
+@contextmanager
+def advised(advice: str = _MADE_AGAIN) -> Iterator[None]:
+    """Say of a damaged file how to go on."""
+    try:
+        yield
+    except OtherConfigurationError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{error}. {advice}") from error
+
+
+class Checkpoint:
+    """The file of a training under way, from which it goes on where it was stopped.
+
+    Args:
+        path: The file.
+        configuration: What it belongs to; another one is refused.
+        stop: Whether the training was asked to stop: then it is saved, and left.
+        every: Seconds after which it is saved in any case.
+        beside: Called with each saving, to save what else is needed.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        configuration: Mapping[str, Any],
+        stop: Stop,
+        every: float = 300.0,
+        beside: Callable[[], None] | None = None,
+    ) -> None:
+        self.path, self.configuration, self.stop = path, configuration, stop
+        self.every, self.beside = every, beside
+        self._saved = time.monotonic()
+
+    def load(self, like: Any) -> tuple[Any, dict[str, Any]] | None:
+        """Return the tree and notes that were saved last, or None."""
+        if not self.path.is_file():
+            return None
+        with advised():
+            return load_tree(self.path, like, self.configuration)
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to save."""
+        return self.stop.asked or time.monotonic() - self._saved >= self.every
+
+    def save(self, tree: Any, notes: Mapping[str, Any]) -> None:
+        """Save, be it time or not."""
+        save_tree(self.path, tree, self.configuration, notes)
+        if self.beside is not None:
+            self.beside()
+        self._saved = time.monotonic()
+
+    def offer(self, tree: Any, notes: Mapping[str, Any]) -> None:
+        """Save if it is time to; leave with `KeyboardInterrupt` if that was asked for."""
+        if self.due:
+            self.save(tree, notes)
+        if self.stop.asked:
+            raise KeyboardInterrupt
+
+    def remove(self) -> None:
+        """Delete the file: what it led to is saved."""
+        self.path.unlink(missing_ok=True)

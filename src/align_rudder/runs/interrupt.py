@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a training: the update that runs is finished and saved first."""
+"""Being asked to stop: at once, or when the update that runs is finished and saved."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
-__all__ = ["Stop", "stop_on_signal"]
+__all__ = ["Stop", "interrupt_on_signal", "stop_on_signal"]
 
 
 class Stop:
@@ -42,9 +43,30 @@ def stop_on_signal(several: bool = False) -> Iterator[Stop]:
         stop.asked = True
         print("\nstopping once this update is saved; Ctrl-C again to stop at once", file=sys.stderr)
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with _handled(note):
         yield stop
+
+
+@contextmanager
+def interrupt_on_signal() -> Iterator[None]:
+    """Raise `KeyboardInterrupt` at SIGTERM and SIGHUP as well, so that what was begun is ended.
+
+    Only the main thread can do so; in another one signals are left as they are.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with _handled(signal.default_int_handler, "SIGHUP"):
+        yield
+
+
+@contextmanager
+def _handled(handler: Callable[[int, FrameType | None], Any], *more: str) -> Iterator[None]:
+    """Handle SIGINT, SIGTERM and others that this system knows."""
+    names = [name for name in ("SIGINT", "SIGTERM", *more) if hasattr(signal, name)]
+    before = {name: signal.signal(getattr(signal, name), handler) for name in names}
+    try:
+        yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for name, old in before.items():
+            signal.signal(getattr(signal, name), old)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 __all__ = ["only_here"]
 
@@ -21,20 +22,19 @@ def only_here(folder: str | os.PathLike[str]) -> Iterator[None]:
         ValueError: If another process holds it, or it cannot be written to.
     """
     folder = Path(folder)
+    lock = FileLock(folder / ".lock", thread_local=False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / ".lock", os.O_CREAT | os.O_WRONLY)
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise ValueError(
+            f"another run is writing to {folder}; wait for it, or give another folder (--out)"
+        ) from None
     except OSError as error:
         raise ValueError(
             f"cannot write into {folder}: {error.strerror}; give another folder (--out)"
         ) from error
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(
-                f"another run is writing to {folder}; wait for it, or give another folder (--out)"
-            ) from None
         yield
     finally:
-        os.close(lock)
+        lock.release()

@@ -1,84 +1,191 @@
-"""Logs as CSV files that grow row by row and can be cut back to a checkpoint."""
+"""Files that grow line by line: every line is on disk when it is added, a torn one is dropped."""
 
 from __future__ import annotations
 
 import csv
+import errno
 import io
-from collections.abc import Callable, Sequence
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from align_rudder.files import write_whole
 
-__all__ = ["Log", "read_log"]
+__all__ = ["JsonRows", "Rows", "read_rows"]
+
+TEXT = ("phase",)
 
 
-class Log:
-    """A CSV file; every row is on disk when `write` returns."""
+class Rows:
+    """A CSV file with a header and a row for everything that is finished.
 
-    def __init__(self, path: Path, columns: Sequence[str]) -> None:
-        self.path, self.columns = path, list(columns)
+    Args:
+        path: The file; there need not be one yet.
+        columns: Names of the columns.
+        text: Columns that hold text; all others hold numbers.
 
-    def cut(self, keep: Callable[[dict[str, str]], bool]) -> None:
+    Example:
+        ::
+
+            rows = Rows("updates.csv", ["phase", "updates", "loss"])
+            rows.append(["agents", 1, 0.25])        # on disk when it returns
+            rows.keep(lambda row: int(row["updates"]) <= 1)
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], columns: Sequence[str], text: Collection[str] = TEXT
+    ) -> None:
+        self.path, self.columns, self.text = Path(path), list(columns), text
+
+    def read(self) -> list[dict[str, str]]:
+        """Return the rows; none if there is no file."""
+        head, rows = _parsed(self.path, self.text) if self.path.exists() else ([], [])
+        if head and head != self.columns:
+            raise ValueError(
+                f"{self.path} has the columns {', '.join(head)}; {', '.join(self.columns)} are "
+                "needed. Put back a copy, or give another folder (--out)"
+            )
+        return rows
+
+    def append(self, row: Sequence[object]) -> None:
+        """Add a row; it is on disk when this returns, whole or not at all."""
+        _append(self.path, self._csv([row]), self._csv([self.columns]))
+
+    def keep(self, predicate: Callable[[dict[str, str]], bool]) -> None:
         """Keep only some rows; begin the file if there is none."""
-        rows = []
-        if self.path.exists():
-            head = next(csv.reader(_lines(self.path)), self.columns)
-            if head != self.columns:
-                raise ValueError(
-                    f"{self.path} has the columns {', '.join(head)}; {', '.join(self.columns)} are "
-                    "needed. Put back a copy, or give another folder (--out)"
-                )
-            rows = read_log(self.path)
+        rows = self.read()
         try:
-            rows = [row for row in rows if keep(row)]
+            rows = [row for row in rows if predicate(row)]
         except ValueError as error:
             raise ValueError(f"{self.path} is damaged ({error}); put back a copy") from error
+        self.write([row[name] for name in self.columns] for row in rows)
+
+    def write(self, rows: Iterable[Sequence[object]]) -> None:
+        """Write the whole file anew."""
+        data = self._csv([self.columns, *rows])
+        write_whole(self.path, lambda file: file.write(data))
+
+    def _csv(self, rows: Iterable[Sequence[object]]) -> bytes:
         text = io.StringIO()
-        writer = csv.DictWriter(text, self.columns, lineterminator="\n", extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows(rows)
-        write_whole(self.path, lambda file: file.write(text.getvalue().encode()))
-
-    def write(self, row: Sequence[object]) -> None:
-        """Append a row."""
-        if len(row) != len(self.columns):
-            raise ValueError(f"a row of {self.path.name} has {len(self.columns)} entries: {row}")
-        with self.path.open("a", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerow(row)
+        writer = csv.writer(text, lineterminator="\n")
+        for row in rows:
+            if len(row) != len(self.columns):
+                raise ValueError(
+                    f"a row of {self.path.name} has {len(self.columns)} entries: {row}"
+                )
+            writer.writerow(row)
+        return text.getvalue().encode()
 
 
-def _lines(path: str | Path) -> list[str]:
-    """Return the whole lines of a file."""
+class JsonRows:
+    """A file of JSON lines, one object for everything that is finished."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return the objects; none if there is no file."""
+        out = []
+        for number, line in enumerate(_whole_lines(self.path) if self.path.exists() else [], 1):
+            try:
+                out.append(json.loads(line))
+                if not isinstance(out[-1], dict):
+                    raise ValueError("not an object")
+            except (ValueError, RecursionError) as error:
+                raise ValueError(
+                    f"line {number} of {self.path} is damaged ({error}); put back a copy"
+                ) from None
+        return out
+
+    def append(self, row: dict[str, Any]) -> None:
+        """Add an object; it is on disk when this returns, whole or not at all."""
+        _append(self.path, (json.dumps(row) + "\n").encode())
+
+
+def read_rows(
+    path: str | os.PathLike[str], needed: Sequence[str] = (), text: Collection[str] = TEXT
+) -> list[dict[str, str]]:
+    """Return the rows of a CSV file whose columns are not known.
+
+    Args:
+        path: The file.
+        needed: Columns that must be there.
+        text: Columns that hold text; all others hold numbers.
+    """
+    head, rows = _parsed(Path(path), text)
+    if missing := [name for name in needed if name not in head]:
+        raise ValueError(f"{path} is damaged: it has no column {missing[0]}; put back a copy")
+    return rows
+
+
+def _parsed(path: Path, text: Collection[str]) -> tuple[list[str], list[dict[str, str]]]:
+    """Return the columns and rows of a CSV file; all columns but those of text hold numbers."""
     try:
-        with Path(path).open(newline="") as file:
-            return [line for line in file if line.endswith("\n")]
+        head, *values = [row for row in csv.reader(_whole_lines(path)) if row] or [[]]
+    except csv.Error as error:
+        raise ValueError(f"{path} is damaged ({error}); put back a copy") from error
+    for number, row in enumerate(values, 2):
+        wrong = f"it has {len(row)} values for {len(head)} columns" if len(row) != len(head) else ""
+        for name, value in zip(head, row):
+            if name not in text and not _is_number(value):
+                wrong = wrong or f"{name} is {value!r}, not a number"
+        if wrong:
+            raise ValueError(f"line {number} of {path} is damaged: {wrong}; put back a copy")
+    return head, [dict(zip(head, row, strict=True)) for row in values]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _whole_lines(path: Path) -> list[str]:
+    """Return the lines of a file without a last one that was not written to its end."""
+    try:
+        data = path.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        return whole.decode().split("\n")[:-1]
     except FileNotFoundError:
         raise ValueError(f"{path} is not there; put back a copy") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is damaged ({error}); put back a copy") from error
 
 
-def read_log(path: str | Path, needed: Sequence[str] = ()) -> list[dict[str, str]]:
-    """Return the rows of a log, all numbers but the phase; a last row cut off is left out.
+def _append(path: Path, line: bytes, head: bytes = b"") -> None:
+    """Append a line, after the head of a new file, and wait for the disk.
 
-    Args:
-        path: The file.
-        needed: Columns that must be there.
+    What a killed process left of a line is cut off first; what a full disk took of this one is
+    taken back.
     """
     try:
-        rows = list(csv.DictReader(_lines(path)))
-    except csv.Error as error:
-        raise ValueError(f"{path} is damaged ({error}); put back a copy") from error
-    if rows and (missing := [name for name in needed if name not in rows[0]]):
-        raise ValueError(f"{path} is damaged: it has no column {missing[0]}; put back a copy")
-    for number, row in enumerate(rows, 2):
-        for name, value in row.items():
+        with open(path, "a+b", buffering=0) as file:
+            size = _cut_to_whole_lines(file)
+            data = line if size else head + line
             try:
-                if name != "phase":
-                    float(value)
-            except (TypeError, ValueError):
-                raise ValueError(
-                    f"line {number} of {path} is damaged: {name} is {value!r}, not a number; put "
-                    "back a copy"
-                ) from None
-    return rows
+                if file.write(data) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(size)
+                raise
+    except OSError as error:
+        raise ValueError(
+            f"cannot write to {path}: {error.strerror}. All that was finished before is safe; make "
+            "room and run the same command again"
+        ) from error
+
+
+def _cut_to_whole_lines(file: io.FileIO) -> int:
+    """Cut off a last line that was not written to its end; return the size of what is left."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 1, 0))
+    if size and file.read(1) != b"\n":
+        file.seek(0)
+        size = file.readall().rfind(b"\n") + 1
+        file.truncate(size)
+    return size

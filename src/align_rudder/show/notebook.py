@@ -10,7 +10,7 @@ from align_rudder.alignment import Alignment
 from align_rudder.model import AlignRudder
 from align_rudder.redistribution import Redistribution
 from align_rudder.sequences import GAP
-from align_rudder.show.figures.colors import event_color, event_hex, is_dark
+from align_rudder.show.figures.colors import event_color, event_hex, ink_on
 from align_rudder.text import letters_for
 
 __all__ = ["alignment_html", "html_of", "model_html", "redistribution_html"]
@@ -34,8 +34,7 @@ def _text(symbol: object, width: int = 60) -> str:
 
 
 def _colored(event: int) -> str:
-    ink = "#fff" if is_dark(event_color(event)) else "#000"
-    return f"background:{event_hex(event)};color:{ink}"
+    return f"background:{event_hex(event)};color:{ink_on(event_color(event))}"
 
 
 def alignment_html(aligned: Alignment, marked: dict[int, int] | None = None) -> str:
@@ -125,7 +124,7 @@ def _found(model: AlignRudder) -> str:
 
 
 def redistribution_html(rr: Redistribution) -> str:
-    """Return the redistributed reward of an episode as a small picture; bars are the largest."""
+    """Return a small picture of the redistributed reward of an episode, its largest bars."""
     wide, high, steps = 640, 110, len(rr.rewards)
     values = np.append(rr.rewards, rr.correction)
     sums = np.cumsum(values)

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Self
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from align_rudder import events
 from align_rudder._warnings import AlignRudderWarning
+from align_rudder.baselines.lstm import LstmRudder
 from align_rudder.episodes import Episode
-from align_rudder.events import DeltaEvents, StateEvents
 from align_rudder.model import AlignRudder
+from align_rudder.show.figures.colors import OKABE_ITO
 from align_rudder.studies import paper
-from align_rudder.studies.rooms.tables import Table
+from align_rudder.studies.report import Report
+from align_rudder.studies.rooms.methods import KEY_CHEST, MODELS, check_methods
+from align_rudder.studies.rooms.networks import require_jax
+from align_rudder.studies.tables import Table
+from align_rudder.studies.trials import FORMAT, Scope, open_trials
 from align_rudder.tasks import KeyChestEnv
 from align_rudder.tasks.mdp import rollout
 
-__all__ = ["DEMOS", "MODELS", "Detection", "detect", "detection_figure", "detection_table"]
+__all__ = [
+    "CONFIG",
+    "Detection",
+    "detect",
+    "detection_figure",
+    "detection_table",
+    "key_steps",
+    "run_key_chest",
+]
 
 DEMOS = (2, 5, 10)
 TRIALS = 10
 TESTS = 1000
+CONFIG = {"format": FORMAT, "study": KEY_CHEST}
 _EXPLORATION = 0.2
 
 
@@ -62,39 +79,18 @@ class Detection(NamedTuple):
     @classmethod
     def parse(cls, row: dict[str, str]) -> Self:
         """Return the trial of a line."""
-        return cls(
-            row["model"],
-            int(row["demos"]),
-            int(row["seed"]),
-            int(row["tests"]),
-            float(row["detected"]),
-            float(row["flagged"]),
-        )
+        demos, seed, tests = (int(row[name]) for name in ("demos", "seed", "tests"))
+        return cls(row["model"], demos, seed, tests, float(row["detected"]), float(row["flagged"]))
 
 
-def _lstm(demos: Sequence[Episode], random: Sequence[Episode], seed: int) -> Any:
-    from align_rudder.baselines.lstm import LstmRudder
-
-    return LstmRudder(updates=100, seed=seed).fit(demos, random)
-
-
-Fit = Callable[[Sequence[Episode], Sequence[Episode], int], Any]
-
-MODELS: dict[str, tuple[str, Fit]] = {
-    "alignment": (
-        "alignment, state differences, large clusters removed",
-        lambda demos, _, __: AlignRudder(DeltaEvents(max_share=0.25), strategies=1).fit(demos),
-    ),
-    "alignment-all": (
-        "alignment, state differences",
-        lambda demos, _, __: AlignRudder(DeltaEvents(), strategies=1).fit(demos),
-    ),
-    "alignment-states": (
-        "alignment, clusters of states",
-        lambda demos, _, __: AlignRudder(StateEvents(max_events=15), strategies=1).fit(demos),
-    ),
-    "lstm": ("LSTM (RUDDER)", _lstm),
-}
+def _fitted(
+    name: str, demos: Sequence[Episode], random: Sequence[Episode], seed: int
+) -> AlignRudder | LstmRudder:
+    """Return a model of demonstrations; the LSTM needs random episodes as well, for contrast."""
+    if (chosen := MODELS[name].events) is None:
+        return LstmRudder(updates=100, seed=seed).fit(demos, random)
+    kind, options = chosen
+    return AlignRudder(getattr(events, kind)(**options), strategies=1).fit(demos)
 
 
 def key_steps(episode: Episode) -> np.ndarray:
@@ -106,8 +102,7 @@ def key_steps(episode: Episode) -> np.ndarray:
 def detect(name: str, demos: int, seed: int, tests: int = TESTS) -> Detection:
     """Train a model on some demonstrations and count what it detects in other episodes.
 
-    Test episodes are those of the policy of the demonstrations, failed ones included. The LSTM,
-    which needs a contrast, gets as many random episodes in addition.
+    Test episodes are those of the policy of the demonstrations, failed ones included.
     """
     env = KeyChestEnv()
     train = env.demonstrations(demos, seed)
@@ -116,7 +111,7 @@ def detect(name: str, demos: int, seed: int, tests: int = TESTS) -> Detection:
     random = [env.observed(rollout(env.mdp, chance, rng, 1.0)) for _ in range(demos)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AlignRudderWarning)  # "no strategy" is a result, too
-        model = MODELS[name][1](train, random, seed)
+        model = _fitted(name, train, random, seed)
     found = others = keys = false = 0
     for _ in range(tests):
         episode = env.observed(rollout(env.mdp, policy, rng, _EXPLORATION))
@@ -129,12 +124,9 @@ def detect(name: str, demos: int, seed: int, tests: int = TESTS) -> Detection:
     return Detection(name, demos, seed, tests, round(found / keys, 6), round(false / others, 6))
 
 
-def _means(found: Sequence[Detection], name: str, demos: int) -> tuple[float, float]:
-    chosen = [d for d in found if d.model == name and d.demos == demos]
-    return (
-        float(np.mean([d.detected for d in chosen])),
-        float(np.mean([d.flagged for d in chosen])),
-    )
+def _cells(found: Sequence[Detection], name: str, demos: int) -> np.ndarray:
+    """Return detected and flagged shares of the trials of a model, a row for each."""
+    return np.array([d[-2:] for d in found if d.model == name and d.demos == demos])
 
 
 def detection_table(found: Sequence[Detection]) -> Table:
@@ -142,16 +134,10 @@ def detection_table(found: Sequence[Detection]) -> Table:
     demos = sorted({d.demos for d in found})
     rows = []
     for name in dict.fromkeys(d.model for d in found):
-        values = [_means(found, name, n) for n in demos]
-        average = tuple(np.mean(values, axis=0))
+        means = [_cells(found, name, n).mean(axis=0) for n in demos]
+        shares = [f"{hit:.2f} / {false:.2f}" for hit, false in (*means, np.mean(means, axis=0))]
         published = paper.DETECTION.get(name)
-        rows.append(
-            [
-                MODELS[name][0],
-                *(f"{hit:.2f} / {false:.2f}" for hit, false in (*values, average)),
-                f"{published:.2f}" if published else "–",
-            ]
-        )
+        rows.append([MODELS[name].label, *shares, f"{published:.2f}" if published else "–"])
     trials = len({d.seed for d in found})
     tests = max((d.tests for d in found), default=0)
     return Table(
@@ -165,34 +151,20 @@ def detection_figure(found: Sequence[Detection]) -> Figure:
     """Return bars of the detection rate and of the false positives."""
     demos = sorted({d.demos for d in found})
     names = list(dict.fromkeys(d.model for d in found))
-    colors = dict(zip(MODELS, ("#D55E00", "#E69F00", "#999999", "#56B4E9"), strict=True))
     figure = Figure(figsize=(7.6, 3.2), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
-    for ax, column, title in (
-        (axes[0], 0, "key events detected"),
-        (axes[1], 1, "other steps flagged"),
-    ):
+    for column, title in enumerate(("key events detected", "other steps flagged")):
+        ax = axes[column]
         for i, name in enumerate(names):
-            values = [_means(found, name, n)[column] for n in demos]
-            spread = [
-                np.std(
-                    [
-                        (d.detected, d.flagged)[column]
-                        for d in found
-                        if d.model == name and d.demos == n
-                    ]
-                )
-                for n in demos
-            ]
-            x = np.arange(len(demos)) + (i - (len(names) - 1) / 2) * 0.8 / len(names)
+            cells = [_cells(found, name, n)[:, column] for n in demos]
             ax.bar(
-                x,
-                values,
+                np.arange(len(demos)) + (i - (len(names) - 1) / 2) * 0.8 / len(names),
+                [values.mean() for values in cells],
                 0.8 / len(names),
-                yerr=spread,
-                color=colors[name],
+                yerr=[values.std() for values in cells],
+                color=OKABE_ITO[MODELS[name].color],
                 error_kw={"lw": 0.8},
-                label=MODELS[name][0],
+                label=MODELS[name].label,
             )
         ax.set_xticks(range(len(demos)), [str(n) for n in demos])
         ax.set(xlabel="training episodes", ylim=(0, 1.05))
@@ -202,3 +174,35 @@ def detection_figure(found: Sequence[Detection]) -> Figure:
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return figure
+
+
+def run_key_chest(
+    out: str | os.PathLike[str], scope: Scope | None = None, tests: int = TESTS
+) -> Report:
+    """Measure key-event detection of alignment and LSTM.
+
+    Args:
+        out: Folder of results; the study has a folder of its own in it.
+        scope: How much of it is run, and where.
+        tests: Test episodes of a trial.
+    """
+    scope = scope or Scope()
+    models, demos = scope.methods or tuple(MODELS), tuple(dict.fromkeys(scope.demos or DEMOS))
+    check_methods(models, MODELS)
+    if min(demos) < 2:
+        raise ValueError(f"{min(demos)} training episodes; an alignment needs at least 2")
+    keys = [
+        (m, n, seed, tests) for m in models for n in demos for seed in range(scope.trials or TRIALS)
+    ]
+
+    def prepare(todo: list[tuple[str, int, int, int]]) -> None:
+        if any(MODELS[key[0]].events is None for key in todo):
+            require_jax()
+
+    with open_trials(Path(out) / KEY_CHEST, CONFIG, Detection) as store:
+        store.complete(keys, lambda *key: (detect, key), scope.workers, scope.progress, prepare)
+        shown = [store.found[key] for key in keys]
+        tables, figures = [detection_table(shown)], {"detection": detection_figure(shown)}
+        report = Report(tables, figures, [d._asdict() for d in shown])
+        report.write(store.folder, partial=len(shown) < len(store.found))
+    return report

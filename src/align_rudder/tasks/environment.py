@@ -79,13 +79,11 @@ class TabularEnv(gym.Env[Any, Any]):
         """Take one step."""
         if self._state < 0:
             raise gym.error.ResetNeeded("the environment was stepped before reset; call reset()")
-        mdp, s, a = self.mdp, self._state, int(action)
         self._t += 1
-        k = int(np.searchsorted(mdp.cumulative[s, a], self.np_random.random(), side="right"))
-        reward = float(mdp.rewards[s, a, k] * mdp.time_factor[min(self._t, mdp.horizon)])
-        terminated = bool(mdp.terminal[s, a, k])
-        self._state = int(mdp.next_states[s, a, k])
-        truncated = not terminated and self._t >= mdp.horizon
+        u = self.np_random.random()
+        step = self.mdp.step(self._state, int(action), self._t, u)
+        self._state, reward, terminated = step
+        truncated = not terminated and self._t >= self.mdp.horizon
         if self.render_mode == "human":
             self.render()
         return self._observe(self._state), reward, terminated, truncated, {}

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 
 from align_rudder.tasks.environment import TabularEnv
-from align_rudder.tasks.mdp import TabularMDP
+from align_rudder.tasks.mdp import TabularMDP, slippery
 
 __all__ = ["KeyChestEnv"]
 
@@ -34,8 +34,6 @@ class KeyChestEnv(TabularEnv):
             raise ValueError(
                 f"length={length}; 3 to 16 cells can be walked in {self.horizon} steps"
             )
-        if not 0 <= slip < 1:
-            raise ValueError(f"slip={slip} must be a probability below 1")
         self.length, self.slip = length, slip
         super().__init__(render_mode)
 
@@ -53,13 +51,8 @@ class KeyChestEnv(TabularEnv):
                 place = min(max(position + move, 0), self.length - 1)
                 key = stage >= 1 or place == 0
                 opened = stage == 2 or (stage == 1 and place == self.length - 1)
-                reached.append((self.index(place, key, opened), opened))
-            row = []
-            for action in range(2):
-                p = np.full(2, self.slip / 2)
-                p[action] += 1 - self.slip
-                row.append([(p[i], s, float(o), False) for i, (s, o) in enumerate(reached)])
-            outcomes.append(row)
+                reached.append((self.index(place, key, opened), float(opened), False))
+            outcomes.append(slippery(reached, self.slip))
         starts = np.zeros(3 * self.length)
         starts[self.length // 2] = 1.0
         factor = np.zeros(self.horizon + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,7 +11,10 @@ import numpy as np
 from align_rudder._compile import njit
 from align_rudder.episodes import Episode
 
-__all__ = ["TabularMDP", "optimal_policy", "rollout"]
+__all__ = ["Outcome", "TabularMDP", "optimal_policy", "rollout", "slippery"]
+
+Outcome = tuple[float, int, float, bool]
+"""Probability, next state, reward, and whether the episode ends."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,6 +82,20 @@ class TabularMDP:
     def probabilities(self) -> np.ndarray:
         """Probability of each outcome (S, A, K)."""
         return np.diff(self.cumulative, axis=2, prepend=0.0)
+
+    def step(self, state: int, action: int, t: int, u: float) -> tuple[int, float, bool]:
+        """Return next state, reward and whether it ends the episode, for an action as step t.
+
+        Args:
+            state: The state.
+            action: The action.
+            t: Which step of the episode it is, from 1.
+            u: A random number in [0, 1), which decides among the outcomes.
+        """
+        k = np.searchsorted(self.cumulative[state, action], u, side="right")
+        outcome = state, action, k
+        reward = self.rewards[outcome] * self.time_factor[min(t, self.horizon)]
+        return int(self.next_states[outcome]), float(reward), bool(self.terminal[outcome])
 
     def __repr__(self) -> str:
         return (
@@ -155,6 +173,26 @@ class TabularMDP:
         return cls.from_outcomes(inner.P, inner.initial_state_distrib, horizon)
 
 
+def slippery(reached: Sequence[tuple[int, float, bool]], slip: float) -> list[list[Outcome]]:
+    """Return the outcomes of each action where with probability `slip` a random one is taken.
+
+    Args:
+        reached: Next state, reward and whether it is the end, of each action without slipping.
+        slip: The probability.
+
+    Example:
+        >>> for outcomes in slippery([(4, 0.0, False), (5, 1.0, True)], 0.5):
+        ...     print(outcomes)
+        [(0.75, 4, 0.0, False), (0.25, 5, 1.0, True)]
+        [(0.25, 4, 0.0, False), (0.75, 5, 1.0, True)]
+    """
+    if not 0 <= slip < 1:
+        raise ValueError(f"slip={slip} must be a probability below 1")
+    n = len(reached)
+    chances = (1 - slip) * np.eye(n) + slip / n
+    return [[(float(p), *end) for p, end in zip(row, reached, strict=True)] for row in chances]
+
+
 @njit(cache=True)
 def _sweep(values, next_states, probabilities, rewards, terminal, gamma):
     change = 0.0
@@ -174,7 +212,7 @@ def _sweep(values, next_states, probabilities, rewards, terminal, gamma):
 def optimal_policy(mdp: TabularMDP, gamma: float = 0.99, tolerance: float = 1e-12) -> np.ndarray:
     """Return an optimal action for each state, by value iteration.
 
-    Discounting stands for the wish to be quick. Among equally good actions, the first is taken.
+    Discounting prefers the quicker way. Among equally good actions, the first is taken.
 
     Returns:
         Actions (S,).
@@ -206,12 +244,10 @@ def rollout(
     for t in range(1, mdp.horizon + 1):
         explore = rng.random() < exploration
         action = int(rng.integers(mdp.n_actions)) if explore else int(policy[state])
-        k = int(np.searchsorted(mdp.cumulative[state, action], rng.random(), side="right"))
-        rewards.append(float(mdp.rewards[state, action, k] * mdp.time_factor[t]))
-        terminated = bool(mdp.terminal[state, action, k])
-        state = int(mdp.next_states[state, action, k])
+        state, reward, terminated = mdp.step(state, action, t, rng.random())
         observations.append(state)
         actions.append(action)
+        rewards.append(reward)
         if terminated:
             break
     return Episode(observations, actions, np.array(rewards), terminated, not terminated)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from align_rudder.tasks.environment import TabularEnv
-from align_rudder.tasks.mdp import TabularMDP
+from align_rudder.tasks.mdp import TabularMDP, slippery
 
 __all__ = ["RoomsEnv", "RoomsMap"]
 
@@ -125,8 +125,6 @@ class RoomsEnv(TabularEnv):
         horizon: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if not 0 <= slip < 1:
-            raise ValueError(f"slip={slip} must be a probability below 1")
         self.map = RoomsMap(rooms)
         self.rooms, self.slip = rooms, slip
         self.horizon = (200 if rooms <= 8 else 25 * rooms) if horizon is None else horizon
@@ -136,7 +134,7 @@ class RoomsEnv(TabularEnv):
         """Return the tables."""
         world = self.map
         goal = world.state(world.target, 0)
-        outcomes: list[list[list[tuple[float, int, float, bool]]]] = []
+        outcomes = []
         for state in range(world.n_states):
             cell, entry = world.cell(state)
             reached = []
@@ -144,13 +142,9 @@ class RoomsEnv(TabularEnv):
                 place = world.move(cell, action)
                 if entry is not None and place == world.entries[entry] and place != cell:
                     place = world.arrival
-                reached.append(world.state(place, entry or 0))
-            row = []
-            for action in range(4):
-                p = np.full(4, self.slip / 4)
-                p[action] += 1 - self.slip
-                row.append([(p[i], s, float(s == goal), s == goal) for i, s in enumerate(reached)])
-            outcomes.append(row)
+                there = world.state(place, entry or 0)
+                reached.append((there, float(there == goal), there == goal))
+            outcomes.append(slippery(reached, self.slip))
         starts = np.zeros(world.n_states)
         for entry in range(len(world.entries)):
             starts[world.state(world.start, entry)] = 1 / len(world.entries)

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 pytest.importorskip("av")
+from small_world import REWARDS, replay
+
 from align_rudder.minerl.dataset import load_pool
-from align_rudder.minerl.environment import MineRLEnv, replay
+from align_rudder.minerl.environment import MineRLEnv
 from align_rudder.minerl.pipeline import fit_events, segments
-from align_rudder.minerl.spaces import ITEM_REWARDS, ITEMS
+from align_rudder.minerl.spaces import ITEMS
 from align_rudder.minerl.testing import recording
 from align_rudder.minerl.testing.recording import record_dataset
 from align_rudder.runs.lock import only_here
@@ -34,7 +36,7 @@ def test_all_is_as_the_format_wants_it_and_finds_the_diamond(recorded):
     assert not recorded.damaged
     for trajectory in recorded:
         assert trajectory.has_diamond
-        assert trajectory.total_reward == sum(ITEM_REWARDS.values())
+        assert trajectory.rewards.sum() == sum(REWARDS.values())
         assert len(trajectory) + 1 == trajectory.n_frames
 
 
@@ -45,7 +47,7 @@ def test_the_recorded_actions_lead_to_the_recorded_states(recorded):
             actions, frames = trajectory.actions(), list(trajectory.frames())
             inventory = trajectory.inventory()
             for t in (0, 1, len(trajectory) // 2, len(trajectory) - 1):
-                obs, _ = replay(env, 5 + i, {head: x[:t] for head, x in actions.items()})
+                obs = replay(env, 5 + i, {head: x[:t] for head, x in actions.items()})
                 np.testing.assert_array_equal(obs["inventory"], inventory[t])
                 off = np.abs(obs["pov"].astype(int) - frames[t])
                 assert np.median(off) <= 4
@@ -85,7 +87,7 @@ def test_noise_is_dirt_logs_and_looks(recorded, tmp_path):
 def test_a_folder_that_is_taken_is_refused(recorded):
     root = recorded.trajectories[0].path.parents[1]
     for other in ({"seed": 6}, {"noise": 0.1}, {"version": 4}, {"world": {"hits": 3}}):
-        with pytest.raises(ValueError, match=r"other settings.*give another folder"):
+        with pytest.raises(ValueError, match=r"is .* there and .* here.*give another folder"):
             record_dataset(root, 1, **{"seed": 5, "noise": 0.05, "world": WORLD, **other})
     (root / "recording.json").rename(root / "kept.json")  # a dataset of other people
     with pytest.raises(ValueError, match="is already there; give another folder"):
@@ -101,10 +103,10 @@ def test_an_interrupted_recording_goes_on_and_leaves_nothing_half_done(tmp_path,
     def interrupted(path, pictures):
         if "player-1" in str(path):
             raise KeyboardInterrupt
-        film(path, pictures)
+        write_video(path, pictures)
 
-    film = recording.film
-    monkeypatch.setattr(recording, "film", interrupted)
+    write_video = recording.write_video
+    monkeypatch.setattr(recording, "write_video", interrupted)
     root = tmp_path / "data"
     with pytest.raises(KeyboardInterrupt):
         record_dataset(root, 2, noise=0.0, world=WORLD)

@@ -7,42 +7,43 @@ jax = pytest.importorskip("jax")
 pytest.importorskip("craftax")
 import equinox as eqx  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
+from diamond_training import Replay, setup  # noqa: E402
 
-from align_rudder.cli.diamond import prepare  # noqa: E402
 from align_rudder.hierarchy.agents import new_agent  # noqa: E402
 from align_rudder.hierarchy.aligned import AlignedTask  # noqa: E402
-from align_rudder.hierarchy.cloning import clone_agent, follow_demonstrations  # noqa: E402
+from align_rudder.hierarchy.cloning import aligned_demonstrations, clone_agent  # noqa: E402
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds  # noqa: E402
-from align_rudder.hierarchy.ppo import PPO, new_learner, update  # noqa: E402
+from align_rudder.hierarchy.ppo import PPO, new_runner_state, train_step  # noqa: E402
 from align_rudder.hierarchy.resets import new_starts  # noqa: E402
-from align_rudder.studies.diamond.methods import METHODS, training_of  # noqa: E402
-from align_rudder.studies.diamond.results import CHAIN, count_demonstrations, counts_of  # noqa: E402
-from align_rudder.tasks.diamond.demos import fit_demonstrations  # noqa: E402
+from align_rudder.studies.diamond.results import (  # noqa: E402
+    CHAIN,
+    aligned_task,
+    count_demonstrations,
+    counts_of,
+)
 
 
-@pytest.fixture(scope="module")
-def known():
-    return prepare(None)
-
-
-def test_redistribution_of_the_demonstrations_is_that_of_numpy(known):
+def test_redistribution_of_the_demonstrations_is_that_of_numpy():
     """Event by event and step by step, inside JAX as outside; scores are on a grid of 2^-10."""
-    task = AlignedTask(known.task, known.tables)
-    model = known.model
-    for demo in known.demos[:3]:
-        expected = model.redistribute(demo.episode(known.task))
-        features = jax.vmap(known.task.features)(jax.tree.map(jnp.asarray, demo.states))
-        s = task.begin(jax.random.key(0))
+    world, demos, model = setup()
+    task = aligned_task(setup()._replace(task=Replay()))
+    follow = eqx.filter_jit(lambda s, *features: task.follow(s, *features))
+    start = task.begin(jax.random.key(0))
+    for demo in demos[:3]:
+        expected = model.redistribute(demo.episode(world))
+        features = np.asarray(jax.vmap(world.features)(jax.tree.map(jnp.asarray, demo.states)))
+        s = start
         for t in range(len(demo.actions)):
-            s, event, gain, _ = task.follow(s, features[t], features[t + 1])
-            assert event == expected.events[t]
-            assert gain == pytest.approx(expected.rewards[t], abs=2e-3)
+            s, out = follow(s, features[t], features[t + 1])
+            assert out.event == expected.events[t]
+            assert out.gain == pytest.approx(expected.rewards[t], abs=2e-3)
 
 
-def test_ppo_on_the_redistributed_reward_is_better_than_cloning(known):
+@pytest.mark.slow
+def test_ppo_on_the_redistributed_reward_is_better_than_cloning():
     """The third piece of wood within 30 steps of a new world."""
-    task = AlignedTask(known.task, known.tables, patience=25)
-    shown = follow_demonstrations(task, [(d.states, d.actions) for d in known.demos])
+    task = AlignedTask(setup().task, aligned_task(setup()).tables, patience=25)
+    shown = aligned_demonstrations(task, setup().runs)
     agent = new_agent(task, jax.random.key(0), (64,))
     agent, _ = eqx.filter_jit(clone_agent)(task, agent, shown.examples, jax.random.key(1), 200)
     pool, test = (new_worlds(task, jax.random.key(k), 128) for k in (2, 3))
@@ -58,7 +59,7 @@ def test_ppo_on_the_redistributed_reward_is_better_than_cloning(known):
     ppo = PPO(
         n_envs=64,
         n_steps=16,
-        minibatches=4,
+        n_minibatches=4,
         learning_rate=1e-3,
         gamma=0.95,
         fresh=1.0,
@@ -66,47 +67,21 @@ def test_ppo_on_the_redistributed_reward_is_better_than_cloning(known):
         own_subtask=True,
     )
     starts = new_starts(pool, task.n_subtasks, 1)
-    learner = new_learner(agent, starts, ppo, 60, jax.random.key(5))
-    step = eqx.filter_jit(lambda task, learner, shown: update(task, ppo, 60, learner, shown)[0])
+    runner = new_runner_state(agent, starts, ppo, 60, jax.random.key(5))
+    step = eqx.filter_jit(lambda task, runner, shown: train_step(task, ppo, 60, runner, shown)[0])
     for _ in range(60):
-        learner = step(task, learner, shown.examples)
-    learned = rate(learner.agent)
+        runner = step(task, runner, shown.examples)
+    learned = rate(runner.train_state.agent)
     assert cloned > 0.3  # ten demonstrations teach something
     assert learned > cloned + 0.08
 
-    counts = counts_of(found(learner.agent))
+    counts = counts_of(found(runner.train_state.agent))
     assert counts["worlds"] == sum(counts["deepest"].values()) == 128
     assert counts["deepest"]["nothing"] == 128 - counts["reached"][0]
     assert counts["episode_steps"] <= 128 * 30
 
 
-def test_all_demonstrations_reach_the_diamond(known):
-    counts = count_demonstrations(AlignedTask(known.task, known.tables), known.demos)
-    assert counts["solved"] == counts["reached"][-1] == len(known.demos)
+def test_all_demonstrations_reach_the_diamond():
+    counts = count_demonstrations(setup()._replace(task=Replay()))
+    assert counts["solved"] == counts["reached"][-1] == len(setup().demos)
     assert list(CHAIN)[-1] == "diamond"
-
-
-def test_demonstrations_without_a_diamond_are_refused(known):
-    short = known.demos[0]._replace(solved=False)
-    with pytest.raises(ValueError, match=r"\[1\] found no diamond"):
-        fit_demonstrations(known.task, [known.demos[0], short])
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("steps", [8_000_000, 240_000_000])
-def test_baselines_differ_from_ours_in_what_they_leave_out_only(method, steps):
-    ours, theirs = training_of("align-rudder", steps), training_of(method, steps)
-    assert theirs.steps == ours.steps
-    assert theirs.name == method
-    same = ("n_envs", "n_steps", "epochs", "minibatches", "learning_rate", "gamma", "entropy")
-    for name in same:
-        assert getattr(theirs.ppo, name) == getattr(ours.ppo, name)
-    if theirs.plain:
-        assert theirs.pay in ("task", "dense")
-        assert theirs.ppo.fresh == 1.0
-        assert theirs.clone == theirs.manager == theirs.ppo.cloning == 0
-
-
-def test_unknown_methods_are_named():
-    with pytest.raises(ValueError, match=r"no method 'dqn'.*align-rudder"):
-        training_of("dqn")

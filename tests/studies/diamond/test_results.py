@@ -7,8 +7,9 @@ import pytest
 pytest.importorskip("jax")
 pytest.importorskip("craftax")
 
+from diamond_training import setup
+
 from align_rudder.runs.checkpoint import save_tree
-from align_rudder.runs.rows import Log, read_log
 from align_rudder.studies.diamond import results
 from align_rudder.studies.diamond.methods import training_of
 from align_rudder.studies.diamond.tables import results_rows
@@ -19,7 +20,7 @@ TRAINING = training_of("align-rudder")
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A training whose agents "find" as many diamonds as their files have bytes."""
-    configuration = {**TRAINING.configuration({}), "alignment": "none"}
+    configuration = TRAINING.configuration(results.aligned_task(setup()).tables)
     (tmp_path / "training.json").write_text(json.dumps(configuration))
     played = []
 
@@ -29,20 +30,14 @@ def folder(tmp_path, monkeypatch):
         nothing = {"nothing": worlds - solved, "diamond": solved}
         return {"worlds": worlds, "solved": solved, "reached": [solved], "deepest": nothing}
 
-    monkeypatch.setattr(results, "AlignedTask", lambda *args: None)
-    monkeypatch.setattr(results, "count_demonstrations", lambda *args: {})
-    monkeypatch.setattr(results, "load_stage", lambda folder, task, tables, stage: (None, stage))
+    monkeypatch.setattr(results, "count_demonstrations", lambda setup: {})
+    monkeypatch.setattr(results, "load_stage", lambda folder, setup, stage: (None, stage))
     monkeypatch.setattr(results, "count_worlds", count)
-    monkeypatch.setattr(type(TRAINING), "configuration", lambda self, tables: configuration)
     return tmp_path, played
 
 
-class Task:
-    max_steps = 100
-
-
 def evaluated(folder, worlds=50, last=False):
-    found = results.evaluate_folder(folder, Task(), {}, ["a"], [], worlds, last=last)  # pyright: ignore
+    found = results.evaluate_folder(folder, setup(), worlds, last=last, progress=False)
     return {name: stage["solved"] for name, stage in found["stages"].items()}
 
 
@@ -55,7 +50,7 @@ def test_other_agents_are_counted_anew_and_the_same_are_not(folder):
     assert played == ["manager", "cloned", "agent"]
     (path / "manager.npz").write_text("yyyy")
     assert evaluated(path) == {"cloned": 1, "agent": 2, "manager": 4}
-    (path / "agent.npz").write_text("yyyyy")  # the main agent runs it: both are others now
+    (path / "agent.npz").write_text("yyyyy")  # the manager runs it: both are others now
     assert evaluated(path) == {"cloned": 1, "agent": 5, "manager": 4}
     assert played[3:] == ["manager", "agent", "manager"]
     (path / "manager.npz").unlink()  # trained again, and not so far yet
@@ -87,7 +82,7 @@ def test_a_training_that_goes_on_is_said_to(folder, caplog):
         assert len(caplog.messages) == told
         assert all("after 1,234 of 8,000,000 steps" in message for message in caplog.messages)
         found = json.loads((path / "evaluation.json").read_text())
-        row = results_rows([{**found, "max_steps": 100}])[0]
+        row = results_rows([found])[0]
         assert row["steps"] == (1234 if told else 8_000_000)
 
 
@@ -110,47 +105,14 @@ def test_damaged_counts_are_named(folder, text):
         evaluated(path)
 
 
+def test_a_training_is_read_as_it_was_configured(folder):
+    training, alignment = results.read_training(folder[0])
+    assert training == TRAINING
+    assert training.configuration(results.aligned_task(setup()).tables)["alignment"] == alignment
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"ppo": 1}', "{"])
 def test_a_damaged_configuration_is_named(tmp_path, text):
     (tmp_path / "training.json").write_text(text)
     with pytest.raises(ValueError, match=r"training\.json is damaged or of another version"):
         results.read_training(tmp_path)
-
-
-def test_damaged_logs_are_named(tmp_path):
-    log = Log(tmp_path / "updates.csv", ["phase", "updates"])
-    log.cut(lambda row: False)
-    log.write(["agents", 1])
-    with pytest.raises(ValueError, match=r"columns phase, updates; phase, steps are needed"):
-        Log(tmp_path / "updates.csv", ["phase", "steps"]).cut(lambda row: True)
-    log.write(["agents", "one"])
-    with pytest.raises(ValueError, match=r"line 3 of .*updates\.csv is damaged: updates is 'one'"):
-        read_log(tmp_path / "updates.csv")
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"other,x\n", "columns other, x; phase, updates are needed"),
-        (b"phase,updates\nfoo,1\n", "is damaged .*not in tuple"),
-        (b"phase,updates\nagents,nan\n", "is damaged .*nan"),
-        (b"phase,updates\n\x88\x99,1\n", "is damaged .*can't decode"),
-        (b"phase,updates\n" + b"9" * 200_000 + b",1\n", "is damaged .*field larger"),
-    ],
-)
-def test_a_damaged_log_is_named_and_stays_as_it_is(tmp_path, content, says):
-    path = tmp_path / "updates.csv"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=rf"updates\.csv.*{says}"):
-        Log(path, ["phase", "updates"]).cut(
-            lambda row: ("agents",).index(row["phase"]) <= int(row["updates"])
-        )
-    assert path.read_bytes() == content
-
-
-def test_a_log_that_is_not_there_or_has_other_columns_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"updates\.csv is not there; put back a copy"):
-        read_log(tmp_path / "updates.csv")
-    (tmp_path / "updates.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"updates\.csv is damaged: it has no column phase"):
-        read_log(tmp_path / "updates.csv", ["phase"])

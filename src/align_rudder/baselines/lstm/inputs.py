@@ -8,12 +8,16 @@ from typing import Any, Self
 import numpy as np
 
 from align_rudder.episodes import Episode, Tree, tree_index
-from align_rudder.events.observations import common_shapes, leaves
+from align_rudder.events.base import SHAPES
+from align_rudder.events.observations import check_width, common_shapes, leaves
+from align_rudder.files import LARGEST, Array, Flags, Floats, Ints, Table, Whole, check_arrays
 
 __all__ = ["MAX_CATEGORICAL", "UNSEEN", "StepInputs"]
 
 MAX_CATEGORICAL = 64
 """Whole numbers in larger arrays than this (images) are taken as numbers, not as categories."""
+
+_FARTHEST = 1e9  # deviations from the mean, which the network's numbers can take
 
 UNSEEN = 0
 """Row of everything that the training episodes did not hold; it stays zero."""
@@ -91,7 +95,7 @@ class StepInputs:
         numbers = self._numbers(columns, actions, sum(lengths))
         self._mean = numbers.mean(axis=0)
         deviation = numbers.std(axis=0)
-        self._deviation = np.where(deviation > 0, deviation, 1.0)
+        self._deviation = np.where(deviation > 1 / LARGEST, deviation, 1.0)
         return self
 
     def _split(
@@ -155,6 +159,11 @@ class StepInputs:
             at = _index(column, self._values[k])
             tokens[:, k] = np.where((at >= 0) & (action >= 0), self._rows[k][at, action], UNSEEN)
         numbers = (self._numbers(columns, taken, n) - self._mean) / self._deviation
+        if not (np.abs(numbers) <= _FARTHEST).all():
+            raise ValueError(
+                f"an observation or action is {np.abs(numbers).max():.3g} deviations from the mean "
+                f"that the model was fitted on; at most {_FARTHEST:g} are taken"
+            )
         return tokens, numbers.astype(np.float32)
 
     def encode_episode(self, episode: Episode) -> tuple[np.ndarray, np.ndarray]:
@@ -197,13 +206,39 @@ class StepInputs:
 
     @classmethod
     def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the inputs that `state` described."""
+        """Return the inputs that `state` described, or say what cannot be."""
+        Table({"shapes": SHAPES, "n_tokens": Whole(), "n_rows": Whole(1)}).check(header, "inputs")
+        n_tokens, n_rows = header["n_tokens"], header["n_rows"]
+        if 2 * n_tokens > len(arrays):
+            raise ValueError(f"its inputs have {n_tokens} categories, but {len(arrays)} arrays")
+        needed: dict[str, Array] = {
+            "obs_kinds": Flags("components"),
+            "action_kinds": Flags("action"),
+            "actions": Ints("choices", low=-(2**63), high=2**63 - 1),
+            "mean": Floats("numbers"),
+            "deviation": Floats("numbers", low=1 / LARGEST),
+        }
+        for k in range(n_tokens):
+            needed[f"values/{k}"] = Array(f"values/{k}", kinds="biu")
+            needed[f"rows/{k}"] = Ints(f"values/{k}", "choices", high="rows", dtype=np.int32)
+        arrays = check_arrays(arrays, needed, {"rows": n_rows})
         inputs = cls()
-        inputs.shapes, inputs.n_rows = dict(header["shapes"]), int(header["n_rows"])
+        inputs.shapes, inputs.n_rows = dict(header["shapes"]), n_rows
         inputs._obs_kinds, inputs._action_kinds = arrays["obs_kinds"], arrays["action_kinds"]
         inputs._paired = inputs._action_kinds.tolist() == [True]
         inputs._actions = arrays["actions"]
         inputs._mean, inputs._deviation = arrays["mean"], arrays["deviation"]
-        inputs._values = [arrays[f"values/{k}"] for k in range(header["n_tokens"])]
-        inputs._rows = [arrays[f"rows/{k}"] for k in range(header["n_tokens"])]
+        inputs._values = [arrays[f"values/{k}"] for k in range(n_tokens)]
+        inputs._rows = [arrays[f"rows/{k}"] for k in range(n_tokens)]
+        check_width(inputs.shapes, len(inputs._obs_kinds))
+        for values in (inputs._actions, *inputs._values):
+            if not len(values) or (values[1:] <= values[:-1]).any():
+                raise ValueError("the values of a category are not in order, or there are none")
+        whole = [*inputs._obs_kinds, *inputs._action_kinds]
+        categories = len(inputs._categories([*inputs._obs_kinds], [*inputs._action_kinds]))
+        if (categories, len(whole) - sum(whole)) != (n_tokens, inputs.n_numbers):
+            raise ValueError(
+                f"its inputs have {n_tokens} categories and {inputs.n_numbers} numbers; "
+                f"{categories} and {len(whole) - sum(whole)} are needed"
+            )
         return inputs

@@ -2,33 +2,63 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from align_rudder._estimator import Estimator
 from align_rudder._warnings import warn
 from align_rudder.baselines.lstm.inputs import StepInputs
 from align_rudder.baselines.lstm.streaming import LstmStream, LstmVectorStream
-from align_rudder.baselines.lstm.weights import Weights
+from align_rudder.baselines.lstm.weights import WEIGHTS, Weights
 from align_rudder.episodes import Episode
-from align_rudder.files import load_npz, save_npz
+from align_rudder.files import (
+    Anything,
+    Each,
+    Floats,
+    Format,
+    Maybe,
+    Number,
+    Table,
+    Whole,
+    read_header,
+)
 from align_rudder.redistribution import Redistribution
 from align_rudder.sequences import NO_EVENT
 from align_rudder.validation import check_episodes
 
-__all__ = ["FORMAT", "LstmRudder"]
+__all__ = ["LstmRudder"]
 
-FORMAT, _VERSION = "align-rudder-lstm", 1
-_WEIGHTS = ("embedding", "numeric", "bias", "recurrent", "head")
+_PARAMETERS = {
+    "hidden": Whole(1),
+    "updates": Whole(1),
+    "batch_size": Whole(1),
+    "learning_rate": Number(),
+    "auxiliary": Number(),
+    "gate_bias": Number(),
+    "max_steps": Maybe(Whole(1)),
+    "seed": Whole(0, 2**63 - 1),
+}
+_LSTM = Format(
+    "align-rudder-lstm",
+    1,
+    header={
+        "parameters": Table(_PARAMETERS),
+        "inputs": Each(Anything()),
+        "offset": Number(),
+        "scale": Number(0),
+        "n_episodes": Whole(1),
+    },
+    arrays={"losses": Floats(None, dtype=None)},
+    groups=("inputs/", "weights/"),
+    remedy="put back a copy, or fit the LSTM again",
+)
 _STEPS = 32  # episodes are padded to a multiple, so that few shapes are compiled
 
 
-class LstmRudder(BaseEstimator):
+class LstmRudder(Estimator):
     """Reward redistribution by an LSTM that predicts the return: RUDDER, the baseline.
 
     It can stand wherever an `AlignRudder` stands: in the wrappers, in the replay buffers, in files.
@@ -151,16 +181,7 @@ class LstmRudder(BaseEstimator):
         steps = -(-longest // _STEPS) * _STEPS if self.max_steps is None else int(self.max_steps)
         if longest > steps:
             raise ValueError(f"an episode has {longest} steps, more than max_steps={steps}")
-        settings = training.Settings(
-            hidden=int(self.hidden),
-            updates=int(self.updates),
-            batch_size=int(self.batch_size),
-            learning_rate=float(self.learning_rate),
-            auxiliary=float(self.auxiliary),
-            gate_bias=float(self.gate_bias),
-            steps=steps,
-        )
-        trained = training.train_many(examples, settings, [int(model.seed) for model in models])
+        trained = training.train_many(examples, self, steps, [int(m.seed) for m in models])
         for model, (weights, losses) in zip(models, trained, strict=True):
             if not np.isfinite(losses).all():
                 raise ValueError(
@@ -171,7 +192,7 @@ class LstmRudder(BaseEstimator):
     def _take(
         self, episodes: Sequence[Episode], random_episodes: Sequence[Episode], examples: Any
     ) -> Any:
-        """Learn inputs and scale of the returns; return what the training needs."""
+        """Fit the inputs and the scale of the returns; return the training examples."""
         episodes = check_episodes(episodes)
         if not episodes:
             raise ValueError("no episodes were given; the LSTM learns from demonstrations")
@@ -201,16 +222,8 @@ class LstmRudder(BaseEstimator):
         )
 
     def _check_parameters(self) -> None:
-        for name in ("hidden", "updates", "batch_size", "max_steps"):
-            value = getattr(self, name)
-            if name == "max_steps" and value is None:
-                continue
-            if not isinstance(value, Integral) or int(value) < 1:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least 1")
-        for name in ("learning_rate", "auxiliary", "gate_bias"):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and np.isfinite(float(value))):
-                raise ValueError(f"{name}={value!r} must be a finite number")
+        for name, kind in _PARAMETERS.items():
+            kind.check(getattr(self, name), name)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "weights_"):
@@ -218,12 +231,14 @@ class LstmRudder(BaseEstimator):
 
     # Redistribution
 
-    def predict(self, episode: Episode) -> np.ndarray:
-        """Return the predicted return before the first step and after each step (T + 1,)."""
+    def _standardised(self, episode: Episode) -> np.ndarray:
         self._check_fitted()
         check_episodes([episode])
-        g = self.weights_.predict(*self.inputs_.encode_episode(episode))
-        return self.offset_ + self.scale_ * g.astype(np.float64)
+        return self.weights_.predict(*self.inputs_.encode_episode(episode)).astype(np.float64)
+
+    def predict(self, episode: Episode) -> np.ndarray:
+        """Return the predicted return before the first step and after each step (T + 1,)."""
+        return self.offset_ + self.scale_ * self._standardised(episode)
 
     def redistribute(self, episode: Episode) -> Redistribution:
         """Return the share of every step in the episode's return.
@@ -231,17 +246,9 @@ class LstmRudder(BaseEstimator):
         The scores are the predictions less that before the first step; there are no events and no
         positions, so `events` is -1 and `cells` 0 everywhere.
         """
-        self._check_fitted()
-        check_episodes([episode])
-        g = self.weights_.predict(*self.inputs_.encode_episode(episode)).astype(np.float64)
-        n = len(episode)
-        return Redistribution.from_scores(
-            (g[1:] - g[0]) * self.scale_,
-            np.full(n, NO_EVENT),
-            np.zeros(n, np.int64),
-            episode.ret,
-            1.0,
-        )
+        g, n = self._standardised(episode), len(episode)
+        scores, nowhere = (g[1:] - g[0]) * self.scale_, np.zeros(n, np.int64)
+        return Redistribution.from_scores(scores, np.full(n, NO_EVENT), nowhere, episode.ret, 1.0)
 
     def stream(self) -> LstmStream:
         """Return a stream for one running episode at a time."""
@@ -260,7 +267,7 @@ class LstmRudder(BaseEstimator):
         self._check_fitted()
         header, arrays = self.inputs_.state()
         arrays = {f"inputs/{name}": array for name, array in arrays.items()}
-        arrays |= {f"weights/{name}": getattr(self.weights_, name) for name in _WEIGHTS}
+        arrays |= {f"weights/{name}": getattr(self.weights_, name) for name in WEIGHTS}
         parameters = {
             name: value.item() if isinstance(value, np.generic) else value
             for name, value in self.get_params(deep=False).items()
@@ -272,65 +279,37 @@ class LstmRudder(BaseEstimator):
             "scale": self.scale_,
             "n_episodes": self.n_episodes_,
         }
-        save_npz(path, FORMAT, _VERSION, header, {**arrays, "losses": self.losses_})
+        _LSTM.save(path, header, {**arrays, "losses": self.losses_})
 
     @staticmethod
     def wrote(path: str | os.PathLike[str]) -> bool:
         """Return whether a file is a saved `LstmRudder`, whatever else may be wrong with it."""
         try:
-            with np.load(path, allow_pickle=False) as file:
-                return json.loads(file["header"].tobytes())["format"] == FORMAT
-        except Exception:  # another kind of file, or none: whoever loads it says what is wrong
+            return read_header(path)["format"] == _LSTM.kind
+        except (OSError, ValueError):  # whoever loads it says what is wrong
             return False
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load a saved model."""
-        header, arrays = load_npz(path, FORMAT, _VERSION)
-        try:
+        with _LSTM.open(path) as contents:
+            header = contents.header
             model = cls(**header["parameters"])
-            prefix = "inputs/"
-            model.inputs_ = StepInputs.from_state(
-                header["inputs"],
-                {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)},
-            )
-            model.weights_ = Weights(*(arrays[f"weights/{name}"] for name in _WEIGHTS))
-            model.losses_ = arrays["losses"]
+            model.inputs_ = StepInputs.from_state(header["inputs"], contents.group("inputs/"))
+            sizes = {"rows": model.inputs_.n_rows, "numbers": model.inputs_.n_numbers}
+            model.weights_ = Weights(**contents.checked("weights/", WEIGHTS, sizes))
+            model.losses_ = contents.arrays["losses"]
             model.offset_, model.scale_ = float(header["offset"]), float(header["scale"])
             model.n_episodes_ = int(header["n_episodes"])
-            _check_weights(model.weights_, model.inputs_, path)
-        except KeyError as error:
-            raise ValueError(f"{path} is damaged: it has no {error}") from error
-        if not np.isfinite([model.offset_, model.scale_]).all():
-            raise ValueError(f"{path} is damaged: its returns are {model.offset_}, {model.scale_}")
+            if not model.weights_.hidden:
+                raise ValueError("its network has no cells; at least one is needed")
         return model
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text = super().__repr__(N_CHAR_MAX)
+    def __repr__(self) -> str:
+        text = super().__repr__()
         if not hasattr(self, "weights_"):
             return text
         return f"{text} fitted to {self.n_episodes_} episodes"
-
-
-def _check_weights(weights: Weights, inputs: StepInputs, path: str | os.PathLike[str]) -> None:
-    """Say which array of a file does not go with the others: compiled code trusts their shapes."""
-    hidden = weights.bias.shape[0] // 2 if weights.bias.ndim == 1 else 0
-    n_numbers = weights.numeric.shape[0] if weights.numeric.ndim == 2 else -1
-    needed = {
-        "embedding": (inputs.n_rows, 2 * hidden),
-        "numeric": (n_numbers, 2 * hidden),
-        "bias": (2 * hidden,),
-        "recurrent": (hidden, hidden),
-        "head": (hidden + 1,),
-    }
-    for name, shape in needed.items():
-        array = getattr(weights, name)
-        if array.shape != shape or hidden < 1:
-            raise ValueError(
-                f"{path} is damaged: weights/{name} has shape {array.shape}, needed is {shape}"
-            )
-        if array.dtype != np.float32 or not np.isfinite(array).all():
-            raise ValueError(f"{path} is damaged: weights/{name} holds no finite float32 numbers")
 
 
 def _training() -> Any:
@@ -339,7 +318,6 @@ def _training() -> Any:
         from align_rudder.baselines.lstm import training
     except ImportError as error:
         raise ImportError(
-            "fitting an LSTM needs JAX, Equinox and Optax; install them with "
-            "pip install 'align-rudder[jax]'"
+            "fitting an LSTM needs JAX and Optax; install them with pip install 'align-rudder[jax]'"
         ) from error
     return training

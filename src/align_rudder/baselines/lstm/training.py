@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from align_rudder.baselines.lstm.network import Batch, Network, loss
+from align_rudder.baselines.lstm.network import Batch, loss
 from align_rudder.baselines.lstm.weights import Weights
 
-__all__ = ["Examples", "Settings", "train_many"]
+if TYPE_CHECKING:
+    from align_rudder.baselines.lstm.model import LstmRudder
+
+__all__ = ["Examples", "train_many"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,26 +40,13 @@ class Examples:
     n_rows: int
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How networks are trained; see `LstmRudder`."""
-
-    hidden: int
-    updates: int
-    batch_size: int
-    learning_rate: float
-    auxiliary: float
-    gate_bias: float
-    steps: int
-
-
-def _initial(examples: Examples, settings: Settings, seed: int) -> Weights:
+def _initial(examples: Examples, model: LstmRudder, seed: int) -> Weights:
     """Return first weights; the seed alone decides them, not the shapes they are padded to."""
     rng = np.random.default_rng([seed, 0])
-    hidden, n_numbers = settings.hidden, examples.numbers[0].shape[1]
+    hidden, n_numbers = model.hidden, examples.numbers[0].shape[1]
     embedding = rng.normal(0.0, 0.1, (examples.n_rows, 2 * hidden))
     embedding[0] = 0.0  # what was never seen says nothing
-    bias = np.concatenate([np.zeros(hidden), np.full(hidden, settings.gate_bias)])
+    bias = np.concatenate([np.zeros(hidden), np.full(hidden, model.gate_bias)])
     parts = (
         embedding,
         rng.normal(0.0, 1.0 / np.sqrt(max(n_numbers, 1)), (n_numbers, 2 * hidden)),
@@ -67,17 +57,16 @@ def _initial(examples: Examples, settings: Settings, seed: int) -> Weights:
     return Weights(*(part.astype(np.float32) for part in parts))
 
 
-def _order(examples: Examples, settings: Settings, seed: int) -> np.ndarray:
+def _order(examples: Examples, model: LstmRudder, seed: int) -> np.ndarray:
     """Return the episodes of each update (updates, B): as many demonstrations as random ones."""
     rng = np.random.default_rng([seed, 1])
     n, demonstrations = len(examples.tokens), examples.n_demonstrations
-    shape = (settings.updates, settings.batch_size)
-    drawn = rng.random(shape)
+    drawn = rng.random((model.updates, model.batch_size))
     if demonstrations == n:
         return (drawn * n).astype(np.int32)
     chosen = (drawn * demonstrations).astype(np.int32)
     others = demonstrations + (drawn * (n - demonstrations)).astype(np.int32)
-    return np.where(np.arange(shape[1]) % 2 == 0, chosen, others)
+    return np.where(np.arange(model.batch_size) % 2 == 0, chosen, others)
 
 
 def _padded(examples: Examples, steps: int, n_episodes: int) -> Batch:
@@ -91,28 +80,29 @@ def _padded(examples: Examples, steps: int, n_episodes: int) -> Batch:
 
 
 def _train(
-    network: Network, data: Batch, order: jax.Array, learning_rate: jax.Array, auxiliary: jax.Array
-) -> tuple[Network, jax.Array]:
-    """Return the trained network and the loss of each update."""
+    weights: Weights, data: Batch, order: jax.Array, learning_rate: jax.Array, auxiliary: jax.Array
+) -> tuple[Weights, jax.Array]:
+    """Return the trained weights and the loss of each update."""
     schedule = optax.cosine_decay_schedule(1.0, order.shape[0])
     optimizer = optax.chain(
         optax.clip_by_global_norm(1.0), optax.scale_by_adam(), optax.scale_by_schedule(schedule)
     )
 
     def update(
-        state: tuple[Network, optax.OptState], chosen: jax.Array
-    ) -> tuple[tuple[Network, optax.OptState], jax.Array]:
-        network, memory = state
-        value, gradient = jax.value_and_grad(loss)(network, data[chosen], auxiliary)
-        change, memory = optimizer.update(gradient, memory)
-        network = jax.tree.map(lambda w, d: w - learning_rate * d, network, change)
-        return (network, memory), value
+        state: tuple[Weights, optax.OptState], chosen: jax.Array
+    ) -> tuple[tuple[Weights, optax.OptState], jax.Array]:
+        weights, opt_state = state
+        batch = jax.tree.map(lambda leaf: leaf[chosen], data)
+        value, gradient = jax.value_and_grad(loss)(weights, batch, auxiliary)
+        change, opt_state = optimizer.update(gradient, opt_state)
+        weights = jax.tree.map(lambda w, d: w - learning_rate * d, weights, change)
+        return (weights, opt_state), value
 
-    (network, _), losses = jax.lax.scan(update, (network, optimizer.init(network)), order)  # pyright: ignore[reportArgumentType]
-    return network, losses
+    (weights, _), losses = jax.lax.scan(update, (weights, optimizer.init(weights)), order)  # pyright: ignore[reportArgumentType]
+    return weights, losses
 
 
-_train_many = eqx.filter_jit(jax.vmap(_train, in_axes=(0, 0, 0, None, None)))
+_train_many = jax.jit(jax.vmap(_train, in_axes=(0, 0, 0, None, None)))
 
 
 def _power_of_two(n: int) -> int:
@@ -120,44 +110,40 @@ def _power_of_two(n: int) -> int:
 
 
 def train_many(
-    examples: Sequence[Examples], settings: Settings, seeds: Sequence[int]
+    examples: Sequence[Examples], model: LstmRudder, steps: int, seeds: Sequence[int]
 ) -> list[tuple[Weights, np.ndarray]]:
     """Return the trained weights of each network and the loss of each of its updates.
 
     Numbers of episodes and of rows are padded to powers of two, so that one compiled program serves
     for all trials of a setting. The padding has no part in any sum: a network is the same, but for
     rounding, whatever others are trained with it.
+
+    Args:
+        examples: The training episodes of each network.
+        model: The parameters of all of them.
+        steps: Steps to which episodes are padded.
+        seeds: The seed of each network.
     """
     n_rows = _power_of_two(max(e.n_rows for e in examples))
     n_episodes = _power_of_two(max(len(e.tokens) for e in examples))
     networks, batches, orders = [], [], []
     for one, seed in zip(examples, seeds, strict=True):
-        first = _initial(one, settings, seed)
-        embedding = np.zeros((n_rows, 2 * settings.hidden), np.float32)
-        embedding[: one.n_rows] = first.embedding
-        networks.append(
-            Network(embedding, first.numeric, first.bias, first.recurrent, first.head)  # pyright: ignore[reportArgumentType]
-        )
-        batches.append(_padded(one, settings.steps, n_episodes))
-        orders.append(_order(one, settings, seed))
-    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *networks)
-    data = jax.tree.map(lambda *leaves: np.stack(leaves), *batches)
+        first = _initial(one, model, seed)
+        padding = np.zeros((n_rows - one.n_rows, 2 * model.hidden), np.float32)
+        networks.append(first._replace(embedding=np.vstack([first.embedding, padding])))
+        batches.append(_padded(one, steps, n_episodes))
+        orders.append(_order(one, model, seed))
     trained, losses = _train_many(
-        stacked,
-        data,
+        jax.tree.map(lambda *leaves: np.stack(leaves), *networks),
+        jax.tree.map(lambda *leaves: np.stack(leaves), *batches),
         jnp.asarray(np.stack(orders)),
-        jnp.float32(settings.learning_rate),
-        jnp.float32(settings.auxiliary),
+        jnp.float32(model.learning_rate),
+        jnp.float32(model.auxiliary),
     )
-    arrays = jax.tree.map(np.asarray, trained)
+    trained = jax.tree.map(np.asarray, trained)
     out = []
     for i, one in enumerate(examples):
-        parts = (
-            arrays.embedding[i, : one.n_rows],
-            arrays.numeric[i],
-            arrays.bias[i],
-            arrays.recurrent[i],
-            arrays.head[i],
-        )
-        out.append((Weights(*(np.array(p) for p in parts)), np.asarray(losses)[i]))
+        weights = Weights(*(np.array(part[i]) for part in trained))
+        weights = weights._replace(embedding=weights.embedding[: one.n_rows].copy())
+        out.append((weights, np.asarray(losses)[i]))
     return out

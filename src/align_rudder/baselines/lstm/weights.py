@@ -13,18 +13,33 @@ A one-hot x_t makes W x_t a lookup, so that W is stored as the rows of an embedd
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from align_rudder._compile import njit
+from align_rudder.files import Floats
 
-__all__ = ["Weights", "advance", "predictions_numpy"]
+__all__ = ["WEIGHTS", "Weights", "advance", "predictions_numpy"]
 
 
-@dataclass(frozen=True, eq=False)
-class Weights:
-    """The weights, all float32; H cells.
+def _weights(*shape: int | str) -> Floats:
+    """Return what an array of weights may be: of a size whose sums stay finite in float32."""
+    return Floats(*shape, low=-1e9, high=1e9, dtype=np.float32)
+
+
+WEIGHTS = {
+    "embedding": _weights("rows", "2*hidden"),
+    "numeric": _weights("numbers", "2*hidden"),
+    "bias": _weights("2*hidden"),
+    "recurrent": _weights("hidden", "hidden"),
+    "head": _weights("hidden+1"),
+}
+"""The arrays of a file: `rows` of categories, `numbers`, `hidden` cells."""
+
+
+class Weights(NamedTuple):
+    """The weights, all float32; H cells. In JAX, a tree of its arrays.
 
     Attributes:
         embedding: Input weights of categories (rows, 2H): H for the cell input, H for the gate.

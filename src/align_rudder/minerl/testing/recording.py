@@ -1,12 +1,11 @@
 """A dataset recorded in the small world of `scripted.py`: one who knows the tool chain is filmed.
 
-It has the format of MineRL's, so that everything from events to the main agent can be tried without
+It has the format of MineRL's, so that everything from events to the manager can be tried without
 the real dataset and without Minecraft.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Mapping
@@ -16,12 +15,12 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from align_rudder.files import write_whole
 from align_rudder.minerl.environment import MineRLEnv
-from align_rudder.minerl.spaces import BUTTONS, ENUMS, HELD, ITEMS, array_names, format_of
-from align_rudder.minerl.testing.colours import film
+from align_rudder.minerl.spaces import BUTTONS, DO_NOTHING, ENUMS, HEADS, HELD, ITEMS, format_of
 from align_rudder.minerl.testing.scripted import scripted_action
-from align_rudder.minerl.testing.synthetic import claim_folder, write_trajectory
+from align_rudder.minerl.testing.synthetic import claim_folder, rendered, write_trajectory
+from align_rudder.minerl.testing.videos import write_video
+from align_rudder.runs.claim import claim
 from align_rudder.runs.lock import only_here
 
 __all__ = ["play", "record_dataset"]
@@ -76,7 +75,7 @@ def record_dataset(
                 name = f"{start}{len(pictures) - 1}"
                 with tempfile.TemporaryDirectory(dir=root, prefix=".recording-") as temporary:
                     write_trajectory(Path(temporary) / name, arrays, version, len(pictures))
-                    film(Path(temporary) / name / "recording.mp4", pictures)
+                    write_video(Path(temporary) / name / "recording.mp4", pictures)
                     there = [(Path(temporary) / name).rename(folder / name)]
             folders += there
     return folders
@@ -84,16 +83,12 @@ def record_dataset(
 
 def _claim(root: Path, version: int, settings: dict[str, Any]) -> Path:
     """Return the folder of the trajectories, new or with those of the same settings."""
-    noted, folder = root / "recording.json", root / _TASK
-    if noted.is_file() and folder.is_dir():
-        if json.loads(noted.read_text()) != settings:
-            raise ValueError(
-                f"{root} holds recordings of other settings, {noted.read_text().strip()}; use "
-                "these to go on, or give another folder"
-            )
-        return folder
-    claim_folder(root, _TASK, version).mkdir()
-    write_whole(noted, lambda file: file.write((json.dumps(settings) + "\n").encode()))
+    folder = root / _TASK
+    there = folder.is_dir() and (root / "recording.json").is_file()
+    if not there:
+        claim_folder(root, _TASK, version)
+    claim(root, settings, file="recording.json", empty=not there)
+    folder.mkdir(exist_ok=True)
     return folder
 
 
@@ -117,8 +112,7 @@ def play(
         action = scripted_action(seen[-1], "diamond" if goal == "look" else goal)
         if goal == "look":
             turn = np.array([0, rng.choice([-30, -15, 15, 30])], np.float32)
-            nothing = {head: values.index("none") for head, values in ENUMS.items()}
-            action = dict.fromkeys(BUTTONS, 0) | nothing | {"camera": turn}
+            action = dict.fromkeys(BUTTONS, 0) | DO_NOTHING | {"camera": turn}
             goal = "diamond"
         obs, _, terminated, truncated, info = env.step(action)
         over = terminated or truncated
@@ -136,19 +130,14 @@ def _stored(
     seen: list[dict[str, Any]], actions: list[dict[str, Any]], rewards: list[float], version: int
 ) -> dict[str, np.ndarray]:
     """Return an episode as the arrays of `rendered.npz`."""
-    form = format_of(version)
-    held = [HELD[int(obs["equipped"])] for obs in seen]
-    arrays = {
-        "reward": np.array(rewards, np.float32),
-        form.mainhand + "damage": np.array([obs["damage"] for obs in seen], np.int32),
-        form.mainhand + "maxDamage": np.array([obs["max_damage"] for obs in seen], np.int32),
-        form.mainhand + "type": np.array([form.empty_hand if h == "air" else h for h in held]),
-        "action$camera": np.array([action["camera"] for action in actions], np.float32),
+    empty = format_of(version).empty_hand
+    names = [empty if held == "air" else held for held in HELD]
+    observed = {key: np.array([obs[key] for obs in seen]) for key in seen[0] if key != "pov"}
+    hand = {
+        "damage": observed["damage"],
+        "maxDamage": observed["max_damage"],
+        "type": np.array(names)[observed["equipped"]],
     }
-    counts = np.array([obs["inventory"] for obs in seen]).astype(form.count_type)
-    arrays |= {f"observation$inventory${item}": counts[:, i] for i, item in enumerate(ITEMS)}
-    for button in BUTTONS:
-        arrays[f"action${button}"] = np.array([action[button] for action in actions], np.int64)
-    for head, values in ENUMS.items():
-        arrays[f"action${head}"] = np.array([values[action[head]] for action in actions])
-    return {name: arrays[name] for name in array_names(_TASK, version)}
+    done = {head: np.array([action[head] for action in actions]) for head in HEADS}
+    done |= {head: np.array(values)[done[head]] for head, values in ENUMS.items()}
+    return rendered(_TASK, version, np.array(rewards), observed["inventory"], hand, done)

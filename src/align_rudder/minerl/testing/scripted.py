@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["COLOURS", "STAGES", "ScriptedEnv", "make", "scripted_action"]
+__all__ = ["COLORS", "STAGES", "ScriptedEnv", "make", "scripted_action"]
 
 BUTTONS = ("forward", "back", "left", "right", "jump", "sneak", "sprint", "attack")
 TOOLS = (
@@ -85,7 +85,7 @@ SOURCES = {
 }
 """What stands around: the item it gives, how many, and the tools of which one must be held."""
 STANDING = ("tree", "tree", "stone", "stone", "dirt", "coal_ore", "iron_ore", "diamond_ore")
-COLOURS = {
+COLORS = {
     "sky": (140, 180, 240),
     "ground": (110, 160, 70),
     "tree": (100, 60, 20),
@@ -99,8 +99,8 @@ COLOURS = {
     "cobblestone": (170, 170, 170),
     "torch": (250, 220, 60),
 }
-COLOURS["block of stone"] = (150, 150, 160)
-COLOURS["block of dirt"] = (130, 85, 50)
+COLORS["block of stone"] = (150, 150, 160)
+COLORS["block of dirt"] = (130, 85, 50)
 
 STAGES = {
     "start": {},
@@ -410,7 +410,7 @@ class ScriptedEnv:
     def _picture(self):
         horizon = round(SIZE / 2 + self.pitch / ANGLE)
         picture = np.empty((SIZE, SIZE, 3), np.uint8)
-        picture[:horizon], picture[horizon:] = COLOURS["sky"], COLOURS["ground"]
+        picture[:horizon], picture[horizon:] = COLORS["sky"], COLORS["ground"]
         columns = (np.arange(SIZE) - (SIZE - 1) / 2) * ANGLE
         for thing in sorted(self.things, key=self._distance, reverse=True):
             bearing, half = self._bearing(thing)
@@ -421,7 +421,7 @@ class ScriptedEnv:
             else:
                 top, bottom = horizon + size * (1 - thing.height), SIZE
             top = int(min(max(top, 0), SIZE - 4))
-            picture[top : int(max(bottom, top + 1)), seen] = COLOURS[thing.kind]
+            picture[top : int(max(bottom, top + 1)), seen] = COLORS[thing.kind]
         return picture
 
     def _observe(self):
@@ -517,7 +517,7 @@ def _approach(pov, kind, near):
 
     Of several, the one nearest to the middle counts.
     """
-    seen = np.flatnonzero((pov == COLOURS[kind]).all(axis=-1).any(axis=0))
+    seen = np.flatnonzero((pov == COLORS[kind]).all(axis=-1).any(axis=0))
     if not len(seen):
         return 0, {"yaw": 30.0}
     groups = np.split(seen, np.flatnonzero(np.diff(seen) > 1) + 1)

@@ -2,7 +2,7 @@
 
 People in it follow the chain to the diamond, with what people do on the way: dirt, logs that nobody
 needs, torches, axes, blocks placed again. Items come and go as in Minecraft's recipes. The pictures
-are of one colour each, which tells the number of the frame (see `colours`).
+are of one colour each, which tells the number of the frame (see `videos`).
 """
 
 from __future__ import annotations
@@ -10,27 +10,20 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from align_rudder.minerl.spaces import (
-    BUTTONS,
-    ENUMS,
-    ITEM_REWARDS,
-    ITEMS,
-    array_names,
-    format_of,
-    task_named,
-)
-from align_rudder.minerl.testing.colours import cut_video, write_video
+from align_rudder.minerl.spaces import BUTTONS, ENUMS, ITEMS, array_names, format_of, task_named
+from align_rudder.minerl.testing.scripted import DURABILITY, REWARDS
+from align_rudder.minerl.testing.videos import cut_video, numbered_frames, write_video
 
 __all__ = [
     "CHAIN",
     "claim_folder",
+    "rendered",
     "simulate",
     "write_dataset",
     "write_trajectory",
@@ -52,9 +45,7 @@ CHAIN = (
 )
 """The items in the order in which they are first had."""
 
-_MOST_DAMAGE = {"wooden": 59, "stone": 131, "iron": 250}
-
-Array = dict[str, np.ndarray]
+Arrays = dict[str, np.ndarray]
 
 
 class _Player:
@@ -146,7 +137,7 @@ def simulate(
     version: int = 3,
     goal: str | None = None,
     noise: float = 0.3,
-) -> Array:
+) -> Arrays:
     """Return the arrays of one trajectory, named and typed as in `rendered.npz`.
 
     Args:
@@ -177,8 +168,7 @@ def simulate(
         raise ValueError(f"steps={steps} is too few for the {len(events)} things done on the way")
     times = np.sort(rng.choice(steps - 1, len(events) - 1, replace=False))
     times = np.append(times, steps - 1)  # the last event ends the trajectory
-    arrays: Array = {"reward": np.zeros(steps, np.float32)}
-    counts = np.zeros((steps + 1, len(ITEMS)), np.int64)
+    rewards, counts = np.zeros(steps), np.zeros((steps + 1, len(ITEMS)), np.int64)
     heads = {head: np.full(steps, "none", dtype=object) for head in ENUMS}
     had: set[str] = set()
     for t, (changes, head, value) in zip(times, events, strict=True):
@@ -189,29 +179,53 @@ def simulate(
                 counts[t + 1, ITEMS.index(item)] += change
             if change > 0 and (item not in had or not spec.items):
                 had.add(item)
-                arrays["reward"][t] += ITEM_REWARDS.get(item, 0)
-    counts = counts.cumsum(0)
-    if spec.items:
-        for i, item in enumerate(ITEMS):
-            arrays[f"observation$inventory${item}"] = counts[:, i].astype(form.count_type)
-        hand = _hand(rng, steps, heads["equip"], form.empty_hand)
-        arrays |= {form.mainhand + part: array for part, array in hand.items()}
-    for button in BUTTONS:  # held for a while, released for a while
-        toggled = rng.random(steps) < 0.05
-        arrays[f"action${button}"] = np.cumsum(toggled).astype(np.int64) % 2
-    arrays["action$attack"][times] = 1
+                rewards[t] += REWARDS.get(item, 0)
+    hand = _hand(rng, steps, heads["equip"], form.empty_hand) if spec.items else {}
+    # Buttons are held for a while, released for a while.
+    actions = {button: np.cumsum(rng.random(steps) < 0.05) % 2 for button in BUTTONS}
+    actions["attack"][times] = 1
     moves = rng.normal(0, 5, (steps, 2)) * (rng.random((steps, 1)) < 0.4)
-    arrays["action$camera"] = np.clip(moves, -180, 180).astype(np.float32)
-    if spec.items:
+    actions |= {"camera": np.clip(moves, -180, 180), **heads}
+    return rendered(task, version, rewards, counts.cumsum(0), hand, actions)
+
+
+def rendered(
+    task: str,
+    version: int,
+    rewards: np.ndarray,
+    counts: np.ndarray,
+    hand: Mapping[str, np.ndarray],
+    actions: Mapping[str, np.ndarray],
+) -> Arrays:
+    """Return a trajectory as the arrays of `rendered.npz`; what the task lacks is left out.
+
+    Args:
+        task: Name of the task.
+        version: Version of the format.
+        rewards: The rewards (T,).
+        counts: Counts of `ITEMS` (T+1, 18).
+        hand: `damage`, `maxDamage` and `type` (T+1,) of what is held.
+        actions: Each of `HEADS` (T, …), enums by name.
+    """
+    form = format_of(version)
+    arrays: Arrays = {"reward": rewards.astype(np.float32)}
+    for i, item in enumerate(ITEMS):
+        arrays[f"observation$inventory${item}"] = counts[:, i].astype(form.count_type)
+    for part, array in hand.items():
         # Strings as lists: NumPy makes them as wide as the longest of the file.
-        arrays |= {f"action${head}": np.array(values.tolist()) for head, values in heads.items()}
+        kept = np.array(array.tolist()) if part == "type" else array.astype(np.int32)
+        arrays[form.mainhand + part] = kept
+    for head, array in actions.items():
+        kind = np.float32 if head == "camera" else np.int64
+        kept = np.array(array.tolist()) if head in ENUMS else array.astype(kind)
+        arrays[f"action${head}"] = kept
     return {name: arrays[name] for name in array_names(task, version)}
 
 
-def _hand(rng: np.random.Generator, steps: int, equip: np.ndarray, empty: str) -> Array:
+def _hand(rng: np.random.Generator, steps: int, equip: np.ndarray, empty: str) -> Arrays:
     """Return what is held: nothing, now and then an unlisted block, and tools, which wear off."""
     held = np.full(steps + 1, empty, dtype=object)
-    damage, most = np.zeros(steps + 1, np.int32), np.zeros(steps + 1, np.int32)
+    damage, most = np.zeros(steps + 1), np.zeros(steps + 1)
     starts = [0, *(np.flatnonzero(equip != "none") + 1), steps + 1]
     for start, stop in pairwise(starts):
         if start == 0:
@@ -219,12 +233,12 @@ def _hand(rng: np.random.Generator, steps: int, equip: np.ndarray, empty: str) -
             continue
         tool = str(equip[start - 1])
         held[start:stop] = tool
-        most[start:stop] = limit = _MOST_DAMAGE[tool.split("_")[0]]
+        most[start:stop] = limit = DURABILITY[tool.split("_")[0]]
         damage[start:stop] = np.minimum(np.arange(stop - start) // 40, limit)
-    return {"damage": damage, "maxDamage": most, "type": np.array(held.tolist())}
+    return {"damage": damage, "maxDamage": most, "type": held}
 
 
-def write_trajectory(folder: Path, arrays: Array, version: int, n_frames: int) -> None:
+def write_trajectory(folder: Path, arrays: Arrays, version: int, n_frames: int) -> None:
     """Write the arrays and metadata of a trajectory into a folder; the video is written apart.
 
     Args:
@@ -234,13 +248,11 @@ def write_trajectory(folder: Path, arrays: Array, version: int, n_frames: int) -
         n_frames: Number of frames of its recording.
     """
     folder.mkdir(parents=True)
-    keywords: dict[str, Any] = dict(arrays)
-    np.savez_compressed(folder / "rendered.npz", **keywords)
+    np.savez_compressed(folder / "rendered.npz", **arrays)  # pyright: ignore[reportArgumentType]
     rewards = arrays["reward"]
-    # The publisher asks for more distinct rewards than a full run has, so this is never true.
-    success = False
     metadata = {
-        "success": success if version == 4 else str(success),
+        # The publisher asks for more distinct rewards than a full run has, so this is never true.
+        "success": False if version == 4 else "False",
         "duration_ms": 50 * len(rewards),
         "duration_steps": len(rewards),
         "total_reward": float(rewards.sum(dtype=np.float64)),
@@ -330,7 +342,7 @@ def write_dataset(
     with tempfile.TemporaryDirectory() as scratch:
         longest = Path(scratch) / "longest.mp4"
         if video and n:
-            write_video(longest, max(frames))
+            write_video(longest, numbered_frames(max(frames)))
         for i, (name, steps, child) in enumerate(zip(names, lengths, children, strict=True)):
             goal = None
             if task == "MineRLObtainDiamond-v0" and i >= diamonds:

@@ -2,20 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-__all__ = ["PALETTE", "STRATEGY_COLORS", "event_color", "event_hex", "is_dark", "new_axes"]
+__all__ = [
+    "LINE_STYLES",
+    "OKABE_ITO",
+    "PALETTE",
+    "STRATEGY_COLORS",
+    "event_color",
+    "event_hex",
+    "ink_on",
+    "mark_subgoals",
+    "new_axes",
+]
 
-# Okabe and Ito's palette, told apart with any kind of colour vision.
-PALETTE = ("#56B4E9", "#E69F00", "#009E73", "#F0E442", "#D55E00", "#CC79A7", "#0072B2", "#999999")
-STRATEGY_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+OKABE_ITO = {
+    "black": "#000000",
+    "blue": "#0072B2",
+    "gray": "#999999",
+    "green": "#009E73",
+    "orange": "#E69F00",
+    "purple": "#CC79A7",
+    "sky": "#56B4E9",
+    "vermillion": "#D55E00",
+    "yellow": "#F0E442",
+}
+"""Okabe and Ito's colours by name, told apart with any kind of colour vision."""
 
 
-def event_color(event: int) -> tuple[float, float, float]:
-    """Return the colour of an event: eight hues, then the same ones lighter, darker and so on."""
+def _colors(*names: str) -> tuple[str, ...]:
+    return tuple(OKABE_ITO[name] for name in names)
+
+
+PALETTE = _colors("sky", "orange", "green", "yellow", "vermillion", "purple", "blue", "gray")
+STRATEGY_COLORS = _colors("blue", "vermillion", "green", "purple", "orange", "sky")
+LINE_STYLES = tuple(
+    zip(
+        _colors("vermillion", "blue", "green", "orange", "purple", "sky", "gray"),
+        ("o", "s", "D", "^", "v", "P", "X"),
+        ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)), (0, (1, 1))),
+        strict=True,
+    )
+)
+"""Colour, marker and dashes of the first line, the second and so on; all of them differ, for print
+without colour."""
+
+Color = tuple[float, float, float]
+
+
+def event_color(event: int) -> Color:
+    """Return the colour of an event, light grey for none (-1).
+
+    There are eight hues, then the same ones lighter, darker and so on.
+    """
+    if event < 0:
+        return to_rgb("#bbbbbb")
     turn, hue = divmod(event, len(PALETTE))
     base = np.array(to_rgb(PALETTE[hue]))
     towards = turn % 2  # white, or black
@@ -29,11 +75,18 @@ def event_hex(event: int) -> str:
     return to_hex(event_color(event))
 
 
-def is_dark(color: tuple[float, float, float]) -> bool:
-    """Return whether white letters are easier to read on a colour than black ones."""
-    return bool(np.dot(color, (0.299, 0.587, 0.114)) < 0.45)
+def ink_on(color: Color) -> str:
+    """Return whether "white" or "black" letters are easier to read on a colour."""
+    return "white" if np.dot(color, (0.299, 0.587, 0.114)) < 0.45 else "black"
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """Return the axes given, or those of a new figure of that size in inches."""
     return ax if ax is not None else Figure(figsize=size, layout="constrained").add_subplot()
+
+
+def mark_subgoals(ax: Axes, columns: Sequence[int], y: float, label: str, size: float = 4) -> None:
+    """Mark the columns of sub-goals by triangles at height y, and label the axis of columns."""
+    for column in columns:
+        ax.plot(column, y, marker="^", color="black", ms=size, clip_on=False)
+    ax.set_xlabel(f"{label} (▲ sub-goal)" if len(columns) else label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from align_rudder.alignment import Alignment
-from align_rudder.events.names import event_names, short_goal_names
+from align_rudder.events.names import event_names, goal_names
 from align_rudder.sequences import GAP
 from align_rudder.show.figures.colors import event_color
 from align_rudder.show.figures.sequences import alignment as draw_alignment
@@ -21,12 +22,23 @@ if TYPE_CHECKING:
 __all__ = ["consensus"]
 
 
-def consensus(model: AlignRudder, threshold: float = 0.8) -> Figure:
+Namer = Callable[[Sequence[Hashable]], Sequence[str]]
+
+
+def consensus(
+    model: AlignRudder,
+    threshold: float = 0.8,
+    *,
+    name_goals: Namer = goal_names,
+    name_events: Namer = event_names,
+) -> Figure:
     """Return the demonstrations aligned, their consensus, and the sub-goals by name.
 
     Args:
         model: A fitted model with at least one strategy.
         threshold: Share of the demonstrations that an event of the consensus must reach.
+        name_goals: Gives the sub-goals their names; a task may have better ones than "wood 2".
+        name_events: Gives the events theirs.
     """
     if not model.strategies_:
         raise ValueError("the model has no strategy: its demonstrations have nothing in common")
@@ -49,13 +61,13 @@ def consensus(model: AlignRudder, threshold: float = 0.8) -> Figure:
     below.set(xlabel="", ylabel="")
     below.set_yticks([0], ["consensus"], fontsize=9, fontweight="bold")
     below.tick_params(axis="both", length=0)
-    names = short_goal_names([goal.symbol for goal in strategy.subgoals])
+    names = name_goals([goal.symbol for goal in strategy.subgoals])
     places = [int(profile.columns[goal.column]) for goal in strategy.subgoals]
     below.set_xticks(places, names, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
     below.tick_params(axis="x", pad=7)
     letters = letters_for(aligned.symbols)
     handles = [Patch(color=event_color(e)) for e in range(len(letters))]
-    labels = [f"{a}  {b}" for a, b in zip(letters, event_names(aligned.symbols), strict=True)]
+    labels = [f"{a}  {b}" for a, b in zip(letters, name_events(aligned.symbols), strict=True)]
     figure.legend(
         handles,
         labels,

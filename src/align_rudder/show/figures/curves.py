@@ -9,20 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from align_rudder.show.figures.colors import new_axes
+from align_rudder.show.figures.colors import LINE_STYLES, new_axes
 
 __all__ = ["curves"]
-
-# Colours, markers and dashes all differ, for print without colour.
-_STYLES = (
-    ("#D55E00", "o", "-"),
-    ("#0072B2", "s", "--"),
-    ("#009E73", "D", "-."),
-    ("#E69F00", "^", ":"),
-    ("#CC79A7", "v", (0, (5, 1, 1, 1, 1, 1))),
-    ("#56B4E9", "P", (0, (3, 1))),
-    ("#999999", "X", (0, (1, 1))),
-)
 
 
 def curves(
@@ -53,8 +42,8 @@ def curves(
                 f"{label!r} has x of shape {x.shape} and y of shape {y.shape}; x (points,) and "
                 "y (seeds, points) are needed"
             )
-        color, marker, dashes = _STYLES[i % len(_STYLES)]
-        mean, several = y.mean(axis=0), len(y) > 1
+        color, marker, dashes = LINE_STYLES[i % len(LINE_STYLES)]
+        mean = y.mean(axis=0)
         ax.plot(
             x,
             mean,
@@ -66,9 +55,9 @@ def curves(
             lw=1.4,
             label=label,
         )
-        if several:
+        if len(y) > 1:
             spread = y.std(axis=0, ddof=1) / (np.sqrt(len(y)) if band == "error" else 1.0)
-            low, high = (mean - spread, mean + spread)
+            low, high = mean - spread, mean + spread
             if band == "range":
                 low, high = y.min(axis=0), y.max(axis=0)
             ax.fill_between(x, low, high, color=color, alpha=0.2, lw=0)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from align_rudder.redistribution import Redistribution
-from align_rudder.show.figures.colors import event_color, new_axes
+from align_rudder.show.figures.colors import OKABE_ITO, event_color, new_axes
 from align_rudder.show.figures.sequences import alignment
 from align_rudder.text import legend, letters_for
 
@@ -39,12 +39,12 @@ def redistribution(
     ax = new_axes(ax, (8.0, 2.6))
     shown = np.append(rr.rewards, rr.correction)
     at = np.append(steps, len(steps) + 1)
-    colors = [event_color(int(e)) if e >= 0 else "#bbbbbb" for e in rr.events] + ["black"]
-    ax.bar(at, shown, color=colors, width=0.9)
+    ax.bar(at, shown, color=[*map(event_color, rr.events.tolist()), "black"], width=0.9)
     ax.step(at, np.cumsum(shown), where="post", color="black", lw=1.2, label="sum of redistributed")
     if original is not None:
         sums = np.append(np.cumsum(original), np.sum(original))
-        ax.step(at, sums, where="post", color="#D55E00", lw=1.2, ls="--", label="sum of original")
+        look = {"color": OKABE_ITO["vermillion"], "lw": 1.2, "ls": "--"}
+        ax.step(at, sums, where="post", label="sum of original", **look)
     ax.axhline(0.0, color="black", lw=0.6)
     if len(symbols):
         letters = letters_for(list(symbols))  # pyright: ignore[reportArgumentType]

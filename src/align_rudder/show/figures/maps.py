@@ -12,13 +12,22 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
 from align_rudder.episodes import Episode
+from align_rudder.events import EventEncoder, StateEvents
 from align_rudder.sequences import NO_EVENT
 from align_rudder.show.figures.colors import event_color, new_axes
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
 
-__all__ = ["Grid", "cell_events", "cell_rewards", "clusters", "grid_of"]
+__all__ = [
+    "Grid",
+    "cell_events",
+    "cell_rewards",
+    "clusters",
+    "draw_clusters",
+    "draw_walls",
+    "grid_of",
+]
 
 Cell = tuple[int, int]
 
@@ -89,11 +98,8 @@ def _cell(grid: Grid, state: Any) -> Cell:
     return row, column
 
 
-def cell_events(model: AlignRudder, grid: Grid) -> np.ndarray:
+def cell_events(encoder: EventEncoder, grid: Grid) -> np.ndarray:
     """Return the event of each cell, -1 for none; where states differ, that of most of them."""
-    from align_rudder.events import StateEvents
-
-    encoder = model.events_
     if not isinstance(encoder, StateEvents):
         raise ValueError(
             f"the model's events are {type(encoder).__name__}; only clusters of states "
@@ -136,12 +142,7 @@ def clusters(
     rows, columns = grid.shape
     width = 3.3 if columns <= 14 else min(0.24 * columns, 7.0)
     ax = new_axes(ax, (width, max(width * rows / columns, 0.8) + 0.3))
-    events = cell_events(model, grid)
-    image = np.ones((rows, columns, 3))
-    for event in range(model.events_.n_events):
-        image[events == event] = event_color(event)
-    ax.imshow(image, interpolation="nearest")
-    draw_walls(ax, grid)
+    draw_clusters(ax, model.events_, grid)
     for name, (r, c) in grid.marks:
         ax.text(c, r, name[0].upper(), ha="center", va="center", fontsize=7, weight="bold")
     if len(episodes):
@@ -155,6 +156,16 @@ def clusters(
     given = ", discs: mean reward" if len(episodes) else ""
     ax.set_title(f"{n} cluster{'s' * (n != 1)}{given}", fontsize=8, loc="left")
     return ax
+
+
+def draw_clusters(ax: Axes, encoder: EventEncoder, grid: Grid) -> None:
+    """Draw the map with its walls, each cell in the colour of its event."""
+    events = cell_events(encoder, grid)
+    image = np.ones((*grid.shape, 3))
+    for event in range(encoder.n_events):
+        image[events == event] = event_color(event)
+    ax.imshow(image, interpolation="nearest")
+    draw_walls(ax, grid)
 
 
 def draw_walls(ax: Axes, grid: Grid) -> None:

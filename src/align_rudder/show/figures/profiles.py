@@ -14,7 +14,15 @@ from matplotlib.transforms import Affine2D
 from scipy.cluster.hierarchy import dendrogram
 
 from align_rudder.profile import Profile
-from align_rudder.show.figures.colors import STRATEGY_COLORS, event_color, is_dark, new_axes
+from align_rudder.show.figures.colors import (
+    OKABE_ITO,
+    STRATEGY_COLORS,
+    Color,
+    event_color,
+    ink_on,
+    mark_subgoals,
+    new_axes,
+)
 from align_rudder.subtasks import SubGoal
 from align_rudder.text import letters_for
 
@@ -65,26 +73,17 @@ def logo(
                 _letter(ax, letters[event], t, base, height, event_color(int(event)))
                 base += height
     top = float(heights[:, :length].sum(axis=0).max(initial=0.0)) or 1.0
-    for goal in subgoals:
-        if goal.column < length:
-            ax.plot(goal.column, -0.07 * top, marker="^", color="black", ms=4, clip_on=False)
+    goals = [goal.column for goal in subgoals]
+    mark_subgoals(ax, [c for c in goals if c < length], -0.07 * top, "profile column")
     ax.set(xlim=(-0.6, max(length, 1) - 0.4), ylim=(0, 1.02 * top), ylabel="bits")
-    ax.set_xlabel("profile column (▲ sub-goal)" if subgoals else "profile column")
-    ax.tick_params(axis="x", length=0, pad=10 if subgoals else 3)
+    ax.tick_params(axis="x", length=0, pad=10 if goals else 3)
     if length < len(profile):
         ax.set_title(f"first {length} of {len(profile)} columns", fontsize=8, loc="left")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
-def _letter(
-    ax: Axes,
-    letter: str,
-    column: int,
-    base: float,
-    height: float,
-    color: tuple[float, float, float],
-) -> None:
+def _letter(ax: Axes, letter: str, column: int, base: float, height: float, color: Color) -> None:
     """Draw a letter on its colour, as wide as a column and as high as given."""
     ax.add_patch(Rectangle((column - 0.46, base), 0.92, height, facecolor=color, lw=0))
     path = TextPath((0, 0), letter, size=1)
@@ -93,12 +92,11 @@ def _letter(
         return
     fit = Affine2D().translate(-box.x0, -box.y0).scale(0.6 / box.width, 0.8 * height / box.height)
     fit = fit.translate(column - 0.3, base + 0.1 * height)
-    ink = "white" if is_dark(color) else "black"
-    ax.add_patch(PathPatch(fit.transform_path(path), facecolor=ink, lw=0))
+    ax.add_patch(PathPatch(fit.transform_path(path), facecolor=ink_on(color), lw=0))
 
 
 def pssm(profile: Profile, *, subgoals: Sequence[SubGoal] = (), ax: Axes | None = None) -> Axes:
-    """Draw the position-specific scores as a heat map; white where an event never stood.
+    """Draw the position-specific scores as a heat map; white where an event never occurred.
 
     Args:
         profile: The profile.
@@ -112,10 +110,8 @@ def pssm(profile: Profile, *, subgoals: Sequence[SubGoal] = (), ax: Axes | None 
     image = ax.imshow(
         shown, aspect="auto", interpolation="nearest", cmap="PuOr_r", vmin=-bound, vmax=bound
     )
-    for goal in subgoals:
-        ax.plot(goal.column, n - 0.2, marker="^", color="black", ms=4, clip_on=False)
+    mark_subgoals(ax, [goal.column for goal in subgoals], n - 0.2, "profile column")
     ax.set_yticks(range(n), [_short(s) for s in profile.symbols], fontsize=7)
-    ax.set_xlabel("profile column (▲ sub-goal)" if subgoals else "profile column")
     bar = ax.figure.colorbar(image, ax=ax, pad=0.01)
     bar.set_label("score", fontsize=8)
     return ax
@@ -144,7 +140,7 @@ def guide_tree(model: AlignRudder, *, ax: Axes | None = None) -> Axes:
 
     def color(node: int) -> str:
         k = strategy_of[node]
-        return "#999999" if k < 0 else STRATEGY_COLORS[k % len(STRATEGY_COLORS)]
+        return OKABE_ITO["gray"] if k < 0 else STRATEGY_COLORS[k % len(STRATEGY_COLORS)]
 
     dendrogram(
         model.tree_,
@@ -159,7 +155,7 @@ def guide_tree(model: AlignRudder, *, ax: Axes | None = None) -> Axes:
         size = len(strategy.members)
         ax.plot([], [], color=color(strategy.members[0]), label=f"strategy {k} ({size})")
     if len(model.outliers_):
-        ax.plot([], [], color="#999999", label=f"in none ({len(model.outliers_)})")
+        ax.plot([], [], color=OKABE_ITO["gray"], label=f"in none ({len(model.outliers_)})")
     ax.set(xlabel="distance", ylabel="demonstration")
     ax.legend(frameon=False, fontsize=7, loc="upper left")
     ax.spines[["top", "left"]].set_visible(False)

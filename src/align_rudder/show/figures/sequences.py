@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from align_rudder.alignment import Alignment
 from align_rudder.sequences import GAP
-from align_rudder.show.figures.colors import event_color, is_dark, new_axes
+from align_rudder.show.figures.colors import event_color, ink_on, mark_subgoals, new_axes
 from align_rudder.subtasks import SubGoal
 from align_rudder.text import letters_for
 
@@ -40,20 +40,14 @@ def alignment(
     ax.imshow(image, aspect="auto", interpolation="nearest")
     letters = letters_for(aligned.symbols)
     if length <= 120:
+        middle = {"ha": "center", "va": "center", "fontsize": 7}
         for i, j in zip(*np.nonzero(matrix != GAP), strict=True):
-            ax.text(
-                j,
-                i,
-                letters[matrix[i, j]],
-                ha="center",
-                va="center",
-                fontsize=7,
-                color="white" if is_dark(event_color(int(matrix[i, j]))) else "black",
-            )
-    for goal in subgoals:
-        at = int(columns[goal.column]) if columns is not None else goal.column
-        ax.plot(at, n - 0.15, marker="^", color="black", markersize=5, clip_on=False)
-    ax.set(xlabel="column (▲ sub-goal)" if subgoals else "column", ylabel="demonstration")
+            event = int(matrix[i, j])
+            ax.text(j, i, letters[event], color=ink_on(event_color(event)), **middle)
+    goals = [goal.column for goal in subgoals]
+    places = goals if columns is None else [int(columns[column]) for column in goals]
+    mark_subgoals(ax, places, n - 0.15, "column", size=5)
+    ax.set_ylabel("demonstration")
     ax.set_yticks(range(n) if n <= 20 else range(0, n, max(n // 10, 1)))
     for side in ax.spines.values():
         side.set_visible(False)

@@ -138,7 +138,7 @@ def _tree(model: AlignRudder) -> dict[str, Any]:
 def _map(model: AlignRudder, grid: Grid) -> dict[str, Any]:
     return {
         "shape": list(grid.shape),
-        "events": cell_events(model, grid).ravel().tolist(),
+        "events": cell_events(model.events_, grid).ravel().tolist(),
         "walls": [[*a, *b] for a, b in grid.walls],
         "marks": [[name, *cell] for name, cell in grid.marks],
     }

@@ -1,4 +1,4 @@
-"""The verdict: do the demonstrations share a strategy, how much is redistributed, what to mend."""
+"""The verdict: is there a shared strategy, how much is redistributed, what could be better."""
 
 from __future__ import annotations
 
@@ -92,62 +92,57 @@ def _warnings(
     model: AlignRudder, numbers: dict[str, Any], shown: list[dict[str, Any]], left_out: int
 ) -> list[dict[str, str]]:
     """Return what is wrong, each with what to do about it."""
-    n, n_events = len(model.encoded_), model.events_.n_events
-    out: list[tuple[str, str]] = []
-    if not any(len(e.sequence) for e in model.encoded_):
-        out.append(("No demonstration holds an event.", "Choose other events, or a function."))
-    elif not model.strategies_:
-        out.append(
-            (
-                "No common strategy: the demonstrations agree no more than by chance.",
-                "Try other events (fewer with max_events, other keys, a function), or give "
-                "demonstrations that solve the task in the same way.",
-            )
-        )
-    if n_events > MAX_SENSIBLE_EVENTS:
-        out.append(
-            (
-                f"Too many events: {n_events} kinds. With more than about {MAX_SENSIBLE_EVENTS}, "
-                "good alignments can no longer be told from random ones.",
-                "Merge events, for example with max_events.",
-            )
-        )
-    if len(model.outliers_) and model.strategies_:
-        listed = ", ".join(map(str, model.outliers_.tolist()))
-        out.append(
-            (
-                f"{len(model.outliers_)} of {n} demonstrations agree with no other one: {listed}.",
-                "Look at them: they may have failed, or be the only ones of their kind. More "
-                "demonstrations like them would form a strategy.",
-            )
-        )
-    if any(len(s.members) == 2 for s in model.strategies_):
-        out.append(
-            (
-                "A strategy has only two demonstrations; what two have in common may be chance.",
-                "Three or more show what matters.",
-            )
-        )
-    if model.strategies_ and not all(numbers["subgoals"]):
-        out.append(("A strategy has no sub-goal.", "Lower subgoal_threshold."))
-    if model.scale_ and numbers["correction"] > _LARGE_CORRECTION:
-        out.append(
-            (
-                f"The correction at the end is {numbers['correction']:.0%} of a demonstration's "
-                "return on average: the events do not explain how the returns differ.",
-                "Use demonstrations of similar return (top_n), set baseline, or choose events "
-                "that show why some earn more.",
-            )
-        )
+    n, n_events, found = len(model.encoded_), model.events_.n_events, bool(model.strategies_)
+    empty = not any(len(e.sequence) for e in model.encoded_)
+    alone = model.outliers_.tolist() if found else []
     strange = [e["name"] for e in shown if not any(x < n_events for x in e["e"])]
-    if strange:
-        out.append(
-            (
-                f"{', '.join(strange)}: no event that the model knows.",
-                "Are they of the same task?",
-            )
-        )
-    if left_out:
-        more = f"{left_out} more episodes were given and are not shown."
-        out.append((more, "Raise max_episodes (--max-episodes)."))
-    return [{"what": what, "do": do} for what, do in out]
+    checks = (
+        (empty, "No demonstration holds an event.", "Choose other events, or a function."),
+        (
+            not empty and not found,
+            "No common strategy: the demonstrations agree no more than by chance.",
+            "Try other events (fewer with max_events, other keys, a function), or give "
+            "demonstrations that solve the task in the same way.",
+        ),
+        (
+            n_events > MAX_SENSIBLE_EVENTS,
+            f"Too many events: {n_events} kinds. With more than about {MAX_SENSIBLE_EVENTS}, good "
+            "alignments can no longer be told from random ones.",
+            "Merge events, for example with max_events.",
+        ),
+        (
+            alone,
+            f"{len(alone)} of {n} demonstrations agree with no other one: "
+            f"{', '.join(map(str, alone))}.",
+            "Look at them: they may have failed, or be the only ones of their kind. More "
+            "demonstrations like them would form a strategy.",
+        ),
+        (
+            any(len(s.members) == 2 for s in model.strategies_),
+            "A strategy has only two demonstrations; what two have in common may be chance.",
+            "Three or more show what matters.",
+        ),
+        (
+            found and not all(numbers["subgoals"]),
+            "A strategy has no sub-goal.",
+            "Lower subgoal_threshold.",
+        ),
+        (
+            model.scale_ and numbers["correction"] > _LARGE_CORRECTION,
+            f"The correction at the end is {numbers['correction']:.0%} of a demonstration's "
+            "return on average: the events do not explain how the returns differ.",
+            "Use demonstrations of similar return (top_n), set baseline, or choose events that "
+            "show why some earn more.",
+        ),
+        (
+            strange,
+            f"{', '.join(strange)}: no event that the model knows.",
+            "Are they of the same task?",
+        ),
+        (
+            left_out,
+            f"{left_out} more episodes were given and are not shown.",
+            "Raise max_episodes (--max-episodes).",
+        ),
+    )
+    return [{"what": what, "do": do} for wrong, what, do in checks if wrong]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,26 +15,59 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from align_rudder.events.names import short_goal_names
-from align_rudder.runs.rows import read_log
-from align_rudder.studies.diamond.methods import METHODS, label_of
-from align_rudder.studies.diamond.tables import final_stage, short_number, wilson_interval
+from align_rudder.files import write_figure
+from align_rudder.model import AlignRudder
+from align_rudder.runs.rows import read_rows
+from align_rudder.show.figures import consensus
+from align_rudder.show.figures.colors import OKABE_ITO
+from align_rudder.studies.diamond.methods import METHODS, OURS, label_of, order_of
+from align_rudder.studies.diamond.results import read_training
+from align_rudder.studies.diamond.tables import final_stage, range_of, short_number
+from align_rudder.tasks.diamond.names import event_names, goal_names
 
-__all__ = ["learning_curves", "sub_agent_curves", "subgoal_bars"]
+__all__ = ["draw_alignment", "draw_results", "learning_curves", "sub_agent_curves", "subgoal_bars"]
 
-# Okabe and Ito's colours; a marker of its own for each, for print without colour.
-_STYLES = {
-    "align-rudder": ("#D55E00", "o"),
-    "separate": ("#0072B2", "s"),
-    "own-subtask": ("#000000", "<"),
-    "no-redistribution": ("#009E73", "D"),
-    "equal-reward": ("#56B4E9", "P"),
-    "no-cloning": ("#CC79A7", "v"),
-    "ppo-dense": ("#E69F00", "^"),
-    "ppo-diamond": ("#999999", "X"),
-}
-_SHOWN, _CLONED, _TUNED = "#0072B2", "#009E73", "#E69F00"
-_PHASES = ("agents", "manager")
+_SHOWN, _CLONED, _TUNED = OKABE_ITO["blue"], OKABE_ITO["green"], OKABE_ITO["orange"]
+
+
+def draw_alignment(model: AlignRudder) -> Figure:
+    """Return the demonstrations aligned, their consensus, and the sub-goals by name."""
+    return consensus(model, name_goals=goal_names, name_events=event_names)
+
+
+def draw_results(
+    folders: Sequence[str | Path],
+    evaluations: Sequence[Mapping[str, Any]],
+    model: AlignRudder,
+    out: str | Path,
+) -> None:
+    """Write all figures of trainings into a folder.
+
+    Args:
+        folders: Folders of the trainings.
+        evaluations: What `evaluate_folder` returned for each.
+        model: The model of the demonstrations.
+        out: Where to write `curves.png`, `alignment.png` and, for each training whose clones were
+            counted, `NAME-subgoals.png` and `NAME-agents.png`.
+    """
+    out, paths = Path(out), [Path(folder).resolve() for folder in folders]
+    out.mkdir(parents=True, exist_ok=True)
+    write_figure(out / "curves.png", learning_curves(folders))
+    write_figure(out / "alignment.png", draw_alignment(model))
+    unique = len({path.name for path in paths}) == len(paths)
+    for path, evaluation in zip(paths, evaluations, strict=True):
+        name = path.name if unique else f"{path.parent.name}-{path.name}"
+        if "cloned" in evaluation["stages"]:
+            write_figure(out / f"{name}-subgoals.png", subgoal_bars(evaluation))
+            agents = sub_agent_curves(path, evaluation["goals"])
+            write_figure(out / f"{name}-agents.png", agents)
+
+
+def _tidy(ax: Axes) -> None:
+    """Leave out the lines above and to the right, and draw faint lines to read heights from."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", lw=0.4, color="#dddddd")
+    ax.set_axisbelow(True)
 
 
 def _step_axis(ax: Axes, low: float, high: float, ticks: int = 6) -> None:
@@ -56,25 +90,23 @@ def _step_axis(ax: Axes, low: float, high: float, ticks: int = 6) -> None:
 def subgoal_bars(evaluation: Mapping[str, Any]) -> Figure:
     """Return how often each sub-goal along the consensus is reached, as bars.
 
-    Demonstrations, behavioural cloning and the fine-tuned agent (with its main agent if it has
-    one) stand side by side; what a training does not have is left out. The axis is linear up to
-    one world of all those played and logarithmic beyond, so that rare successes can be seen.
+    Demonstrations, behavioural cloning and the fine-tuned agent (with its manager if it has one)
+    stand side by side; what a training does not have is left out. The axis is linear up to one
+    world of all those played and logarithmic beyond, so that rare successes can be seen.
 
     Args:
         evaluation: Contents of `evaluation.json`.
     """
     stages, method = evaluation["stages"], evaluation["method"]
-    tuned, steps = stages[final_stage(evaluation)], short_number(evaluation["steps"])
-    after = (
-        f"fine-tuned, {steps} steps" if "cloned" in stages else f"{label_of(method)}, {steps} steps"
-    )
+    after = "fine-tuned" if "cloned" in stages else label_of(method)
+    after += f", {short_number(evaluation['steps'])} steps"
     series = [
         ("demonstrations", _SHOWN, evaluation.get("demonstrations")),
         ("behavioural cloning", _CLONED, stages.get("cloned")),
-        (after, _TUNED, tuned),
+        (after, _TUNED, stages[final_stage(evaluation)]),
     ]
     series = [(label, color, found) for label, color, found in series if found]
-    names = short_goal_names(evaluation["goals"])
+    names = goal_names(evaluation["goals"])
     at, width = np.arange(len(names)), 0.84 / len(series)
     figure = Figure(figsize=(max(6.0, 0.48 * len(names) + 1.2), 4.2), layout="constrained")
     ax = figure.subplots()
@@ -85,18 +117,9 @@ def subgoal_bars(evaluation: Mapping[str, Any]) -> Figure:
         x = at + (i - (len(series) - 1) / 2) * width
         many = f"{found['worlds']:,} {'runs' if label == 'demonstrations' else 'worlds'}"
         ax.bar(x, rates, width * 0.94, color=color, label=f"{label} ({many})")
-        for place, rate in zip(x, rates):
-            if rate == 0:
-                ax.annotate(
-                    "0",
-                    (place, 0),
-                    xytext=(0, 1),
-                    textcoords="offset points",
-                    ha="center",
-                    fontsize=7,
-                    color=color,
-                    fontweight="bold",
-                )
+        for place in x[rates == 0]:
+            bold = {"fontsize": 7, "fontweight": "bold", "color": color, "ha": "center"}
+            ax.annotate("0", (place, 0), xytext=(0, 1), textcoords="offset points", **bold)
     first = int(np.ceil(np.log10(least) - 1e-9))
     ax.set_yticks([0.0, *(10.0**e for e in range(first, 3))])
     ax.yaxis.set_minor_locator(NullLocator())
@@ -105,10 +128,8 @@ def subgoal_bars(evaluation: Mapping[str, Any]) -> Figure:
     ax.set_xlim(-0.6, len(names) - 0.4)
     ax.set_xticks(at, names, rotation=45, ha="right", rotation_mode="anchor", fontsize=9)
     ax.tick_params(axis="x", length=0)
-    ax.grid(axis="y", lw=0.4, color="#dddddd")
-    ax.set_axisbelow(True)
+    _tidy(ax)
     ax.set_ylabel("sub-goal reached")
-    ax.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=9)
     return figure
 
@@ -116,36 +137,50 @@ def subgoal_bars(evaluation: Mapping[str, Any]) -> Figure:
 # Learning
 
 
-def _group(folders: Sequence[str | Path]) -> dict[int, list[tuple[str, str, list[Path]]]]:
-    """Return by number of steps: method, label and folders, those of other seeds together."""
-    groups: dict[tuple[Any, ...], list[Path]] = {}
+class _Line(NamedTuple):
+    """Trainings that differ in their seed only, and how they are drawn."""
+
+    folders: list[Path]
+    method: str
+    label: str
+    color: str
+    marker: str
+
+
+def _lines(folders: Sequence[str | Path]) -> dict[int, list[_Line]]:
+    """Return the trainings by number of steps, then in the order of the methods."""
+    groups: dict[Any, list[Path]] = {}
     for folder in map(Path, folders):
-        try:
-            found = json.loads((folder / "training.json").read_text())
-        except (OSError, ValueError) as error:
-            raise ValueError(
-                f"{folder} is not the folder of a training: its training.json cannot be read "
-                f"({error})"
-            ) from None
-        same = {k: v for k, v in found.items() if k != "seed"}
-        key = (found["steps"], found.get("name", folder.name), json.dumps(same, sort_keys=True))
-        groups.setdefault(key, []).append(folder)
-    order = list(METHODS)
-    alone = all(method != order[0] for _, method, _ in groups)
-    out: dict[int, list[tuple[str, str, list[Path]]]] = {}
-    for key in sorted(groups, key=lambda k: (k[0], order.index(k[1]) if k[1] in order else 99)):
-        steps, method, _ = key
-        label = label_of(method, alone)
-        if sum(other[:2] == key[:2] for other in groups) > 1:
-            label += f" ({groups[key][0].name})"
-        out.setdefault(steps, []).append((method, label, groups[key]))
-    return out
+        training, alignment = read_training(folder)
+        groups.setdefault((replace(training, seed=0), alignment), []).append(folder)
+    order = sorted(groups, key=lambda key: (key[0].steps, order_of(key[0].name)))
+    alone = all(training.name != OURS for training, _ in groups)
+    panels: dict[int, list[_Line]] = {steps: [] for steps in sorted({t.steps for t, _ in order})}
+    for steps, lines in panels.items():
+        here = [key for key in order if key[0].steps == steps]
+        names = [training.name for training, _ in here]
+        free = (method for name, method in METHODS.items() if name not in names)
+        for i, (name, key) in enumerate(zip(names, here, strict=True)):
+            label, found = label_of(name, alone), groups[key]
+            label += f" ({found[0].name})" if names.count(name) > 1 else ""
+            # A method that is not known, or is there a second time, looks like one that is not.
+            own = name in METHODS and name not in names[:i]
+            method = METHODS[name] if own else next(free, METHODS[OURS])
+            lines.append(_Line(found, name, label, OKABE_ITO[method.color], method.marker))
+    return panels
 
 
-def _curve(
-    runs: Sequence[list[dict[str, str]]], phase: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return steps, mean share, and the ends of its band; None if nothing was evaluated.
+class _Curve(NamedTuple):
+    """Shares of worlds with a diamond over steps: mean over seeds, and the ends of its band."""
+
+    steps: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def _curve(runs: Sequence[list[dict[str, str]]], phase: str) -> _Curve | None:
+    """Return the curve of a phase; None if nothing was evaluated.
 
     Seeds have the same schedule, so their n-th evaluations belong together; of trainings still
     going on, those that all have.
@@ -154,80 +189,59 @@ def _curve(
     length = min(map(len, mine), default=0)
     if length == 0:
         return None
-
-    def numbers(name: str) -> np.ndarray:
-        return np.array([[float(row[name]) for row in rows[:length]] for rows in mine])
-
-    steps, worlds, solved = numbers("steps"), numbers("worlds"), numbers("solved")
-    shares = solved / worlds
-    if len(mine) == 1:
-        low, high = wilson_interval(solved[0], worlds[0])
-    else:
-        low, high = shares.min(axis=0), shares.max(axis=0)
-    return steps.mean(axis=0), shares.mean(axis=0), low, high
+    steps, worlds, solved = (
+        np.array([[int(row[name]) for row in rows[:length]] for rows in mine])
+        for name in ("steps", "worlds", "solved")
+    )
+    low, high = range_of(solved, worlds)
+    return _Curve(steps.mean(axis=0), 100 * (solved / worlds).mean(axis=0), 100 * low, 100 * high)
 
 
-def _draw_curve(ax: Axes, method: str, label: str, style: tuple[str, str], rows: Any) -> bool:
-    """Draw a method's curve, the main agent's part dashed; return whether it has such a part."""
-    color, marker = style
-    ours = method == "align-rudder"
-    ended: tuple[float, float] | None = None
-    for phase in _PHASES:
-        found = _curve(rows, phase)
-        if found is None:
-            continue
-        steps, mean, low, high = found
-        later = phase == "manager"
-        if ended is not None:  # a thin line from where the sub-agents ended
-            x, y = (ended[0], steps[0]), (ended[1], 100 * mean[0])
-            ax.plot(x, y, color=color, lw=0.8, ls=":", zorder=2)
-        ax.plot(
-            steps,
-            100 * mean,
-            color=color,
-            marker=marker,
-            markersize=5,
-            markerfacecolor="white" if later else color,
-            lw=2.2 if ours else 1.4,
-            ls="--" if later else "-",
-            label="_" if later else label,
-            zorder=3 if ours else 2,
-        )
-        ax.fill_between(steps, 100 * low, 100 * high, color=color, alpha=0.18, lw=0)
-        ended = (float(steps[-1]), float(100 * mean[-1]))
-    if ended is None:
-        ax.plot([], [], color=color, marker=marker, label=f"{label} (no evaluation yet)")
-    return any(row["phase"] == "manager" for run in rows for row in run)
+def _draw_line(ax: Axes, line: _Line) -> bool:
+    """Draw a method's curve, the manager's part dashed; return whether it has such a part."""
+    needed = ("phase", "steps", "worlds", "solved")
+    runs = [read_rows(folder / "evaluations.csv", needed) for folder in line.folders]
+    agents, manager = (_curve(runs, phase) for phase in ("agents", "manager"))
+    color, ours = line.color, line.method == OURS
+    look = {"color": color, "marker": line.marker, "markersize": 5, "zorder": 3 if ours else 2}
+    for curve, face, dashes, label in (
+        (agents, color, "-", line.label),
+        (manager, "white", "--", "_"),
+    ):
+        if curve is not None:
+            look |= {"markerfacecolor": face, "ls": dashes, "label": label}
+            ax.plot(curve.steps, curve.mean, lw=2.2 if ours else 1.4, **look)
+            ax.fill_between(curve.steps, curve.low, curve.high, color=color, alpha=0.18, lw=0)
+    if agents and manager:  # a thin line from where the sub-agents ended
+        x, y = (agents.steps[-1], manager.steps[0]), (agents.mean[-1], manager.mean[0])
+        ax.plot(x, y, color=color, lw=0.8, ls=":", zorder=2)
+    if not agents and not manager:
+        ax.plot([], [], **look, label=f"{line.label} (no evaluation yet)")
+    return manager is not None
 
 
 def learning_curves(folders: Sequence[str | Path]) -> Figure:
     """Return the share of new worlds in which the diamond is found, over environment steps.
 
     Trainings of so many steps share a panel. Lines are means over seeds, bands go from the least to
-    the most; of a single seed the band is the 95 % interval over worlds. The main agent's phase is
+    the most; of a single seed the band is the 95 % interval over worlds. The manager's phase is
     dashed.
 
     Args:
         folders: Folders of trainings, which are grouped by method.
     """
-    panels = _group(folders)
+    panels = _lines(folders)
     if not panels:
         raise ValueError("there is nothing to draw; give at least one folder of a training")
-    lines = max(map(len, panels.values()))
-    size = (7.2 if len(panels) == 1 else 4.6 * len(panels), 4.0 + 0.1 * lines)
+    most = max(map(len, panels.values()))
+    size = (7.2 if len(panels) == 1 else 4.6 * len(panels), 4.0 + 0.1 * most)
     figure = Figure(figsize=size, layout="constrained")
     row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     legend: dict[str, Any] = {}
     managed = evaluated = False
-    for ax, (steps, groups) in zip(row, panels.items()):
-        named = [method for method, _, _ in groups]
-        free = [style for name, style in _STYLES.items() if name not in named]
-        for i, (method, label, seeds) in enumerate(groups):
-            known = method in _STYLES and method not in named[:i]
-            style = _STYLES[method] if known else free.pop(0) if free else ("#333333", "*")
-            needed = ("phase", "steps", "worlds", "solved")
-            rows = [read_log(folder / "evaluations.csv", needed) for folder in seeds]
-            managed |= _draw_curve(ax, method, label, style, rows)
+    for ax, (steps, lines) in zip(row, panels.items()):
+        for line in lines:
+            managed |= _draw_line(ax, line)
         every = [x for line in ax.lines for x in np.asarray(line.get_xdata(), float)]
         evaluated |= bool(every)
         if every:
@@ -235,9 +249,7 @@ def learning_curves(folders: Sequence[str | Path]) -> Figure:
         if len(panels) > 1:
             ax.set_title(f"{short_number(steps)} steps in all", loc="left", fontsize=10)
         ax.set_xlabel("environment steps")
-        ax.grid(axis="y", lw=0.4, color="#dddddd")
-        ax.set_axisbelow(True)
-        ax.spines[["top", "right"]].set_visible(False)
+        _tidy(ax)
         for handle, label in zip(*ax.get_legend_handles_labels()):
             legend.setdefault(label, handle)
     if not evaluated:
@@ -249,22 +261,23 @@ def learning_curves(folders: Sequence[str | Path]) -> Figure:
     row[0].set_ylabel("new worlds in which the diamond is found")
     if managed:
         dashes = Line2D([], [], color="#555555", ls="--", marker="o", markerfacecolor="white")
-        legend["with the main agent"] = dashes
-    numbers = {len(seeds) for groups in panels.values() for _, _, seeds in groups}
-    band = "least to most of the seeds" + (", or 95 % interval of one" if 1 in numbers else "")
-    legend["95 % interval over worlds (one seed)" if numbers == {1} else band] = Patch(
-        color="#bbbbbb"
-    )
-    ncols = 1 if max(map(len, legend)) > 60 else 2 if len(panels) == 1 else 3
+        legend["with the manager"] = dashes
+    seeds = {len(line.folders) for lines in panels.values() for line in lines}
+    band = "least to most of the seeds" + (", or 95 % interval of one" if 1 in seeds else "")
+    band = "95 % interval over worlds (one seed)" if seeds == {1} else band
+    legend[band] = Patch(color="#bbbbbb")
     figure.legend(
         list(legend.values()),
         list(legend),
         loc="outside lower center",
-        ncols=ncols,
+        ncols=1 if max(map(len, legend)) > 60 else 2 if len(panels) == 1 else 3,
         frameon=False,
         fontsize=8,
     )
     return figure
+
+
+# Sub-agents
 
 
 def _moving_rate(reached: np.ndarray, failed: np.ndarray, window: int) -> np.ndarray:
@@ -284,7 +297,7 @@ def sub_agent_curves(
 ) -> Figure:
     """Return a panel for each sub-task: accuracy while cloning, then success of tries in PPO.
 
-    The main agent's phase is left out: it begins again at states of the demonstrations, so that its
+    The manager's phase is left out: it begins again at states of the demonstrations, so that its
     tries are others.
 
     Args:
@@ -293,69 +306,79 @@ def sub_agent_curves(
         window: Updates over which tries are counted together; a fiftieth of all if None.
     """
     folder = Path(folder)
-    path = folder / "updates.csv"
-    logged = read_log(path, ("phase",)) if path.is_file() else []
-    updates = [row for row in logged if row["phase"] == "agents"]
-    shown = read_log(folder / "cloning.csv") if (folder / "cloning.csv").is_file() else []
-    if not updates and not shown:
+    updates, cloning = (
+        read_rows(folder / name, needed) if (folder / name).is_file() else []
+        for name, needed in (("updates.csv", ("phase",)), ("cloning.csv", ()))
+    )
+    updates = [row for row in updates if row["phase"] == "agents"]
+    if not updates and not cloning:
         raise ValueError(f"{folder} has no updates yet; give the folder of a training")
-    n = sum(name.startswith(("reached_", "accuracy_")) for name in (updates or shown)[0])
+    n = sum(name.startswith(("reached_", "accuracy_")) for name in (updates or cloning)[0])
     evaluation = folder / "evaluation.json"
     if not goals and evaluation.is_file():
         goals = json.loads(evaluation.read_text())["goals"]
     if goals and len(goals) != n:
         raise ValueError(f"{folder} has {n} sub-tasks; {len(goals)} goals were given")
-    names = [f"sub-goal {k + 1}" for k in range(n)]
-    if goals:
-        names = short_goal_names([str(goal) for goal in goals])
+    names = goal_names([str(goal) for goal in goals]) or [f"sub-goal {k + 1}" for k in range(n)]
     columns = min(5, n)
     rows = -(-n // columns)
-    figure = Figure(figsize=(2.3 * columns + 0.6, 1.65 * rows + 0.75))
+    width, height = 2.3 * columns + 0.6, 1.65 * rows + 0.75
+    figure = Figure(figsize=(width, height))
     outer = figure.add_gridspec(
         rows,
         columns,
-        left=0.65 / figure.get_figwidth(),
-        right=1 - 0.15 / figure.get_figwidth(),
-        bottom=0.6 / figure.get_figheight(),
-        top=1 - 0.3 / figure.get_figheight(),
+        left=0.65 / width,
+        right=1 - 0.15 / width,
+        bottom=0.6 / height,
+        top=1 - 0.3 / height,
         wspace=0.16,
         hspace=0.42,
     )
     for k, name in enumerate(names):
-        row, column = divmod(k, columns)
-        inner = outer[row, column].subgridspec(1, 2, width_ratios=(1, 2.2), wspace=0.06)
+        inner = outer[divmod(k, columns)].subgridspec(1, 2, width_ratios=(1, 2.2), wspace=0.06)
         left, right = figure.add_subplot(inner[0]), figure.add_subplot(inner[1])
         left.set_title(name, fontsize=9.5, loc="left", pad=3)
-        if shown:
-            x = [int(r["updates"]) for r in shown]
-            left.plot(x, [100 * float(r[f"accuracy_{k}"]) for r in shown], color=_CLONED, lw=1.4)
-            left.set_xlim(0, x[-1])
-            left.set_xticks([x[-1]], [short_number(x[-1])])
-            left.xaxis.get_majorticklabels()[0].set_horizontalalignment("right")
-        else:
-            left.set_xticks([])
-        if updates:
-            reached = np.array([float(r[f"reached_{k}"]) for r in updates])
-            failed = np.array([float(r[f"failed_{k}"]) for r in updates])
-            size = window or max(len(updates) // 50, 1)
-            every = [int(r["steps"]) for r in updates]
-            right.plot(every, 100 * _moving_rate(reached, failed, size), color=_TUNED, lw=1.4)
-            _step_axis(right, every[0], every[-1], ticks=3)
+        _draw_cloning(left, cloning, k)
+        _draw_tries(right, updates, k, window or max(len(updates) // 50, 1))
         for ax in (left, right):
             ax.set_ylim(-3, 104)
             ax.set_yticks([0, 50, 100])
-            ax.grid(axis="y", lw=0.4, color="#dddddd")
-            ax.set_axisbelow(True)
-            ax.spines[["top", "right"]].set_visible(False)
+            _tidy(ax)
             ax.tick_params(labelsize=7.5, length=2, pad=2)
         left.set_facecolor("#f4f4f4")
         right.tick_params(axis="y", length=0, labelleft=False)
         right.spines["left"].set_visible(False)
-        left.set_yticklabels(["0", "50", "100 %"] if column == 0 else [])
-    handles = [Line2D([], [], color=_CLONED), Line2D([], [], color=_TUNED)]
-    labels = ["accuracy on the demonstrations, over updates of cloning"]
-    labels += ["success of tries, over environment steps of PPO"]
+        left.set_yticklabels(["0", "50", "100 %"] if k % columns == 0 else [])
     figure.legend(
-        handles, labels, loc="lower center", ncols=len(labels), frameon=False, fontsize=8.5
+        [Line2D([], [], color=_CLONED), Line2D([], [], color=_TUNED)],
+        [
+            "accuracy on the demonstrations, over updates of cloning",
+            "success of tries, over environment steps of PPO",
+        ],
+        loc="lower center",
+        ncols=2,
+        frameon=False,
+        fontsize=8.5,
     )
     return figure
+
+
+def _draw_cloning(ax: Axes, rows: Sequence[Mapping[str, str]], k: int) -> None:
+    """Draw the accuracy of a sub-agent while it is cloned."""
+    ax.set_xticks([])
+    if rows:
+        x = [int(row["updates"]) for row in rows]
+        ax.plot(x, [100 * float(row[f"accuracy_{k}"]) for row in rows], color=_CLONED, lw=1.4)
+        ax.set_xlim(0, x[-1])
+        ax.set_xticks([x[-1]], [short_number(x[-1])], ha="right")
+
+
+def _draw_tries(ax: Axes, rows: Sequence[Mapping[str, str]], k: int, window: int) -> None:
+    """Draw the success of a sub-agent's tries while it is trained by PPO."""
+    if rows:
+        reached, failed = (
+            np.array([float(row[f"{name}_{k}"]) for row in rows]) for name in ("reached", "failed")
+        )
+        steps = [int(row["steps"]) for row in rows]
+        ax.plot(steps, 100 * _moving_rate(reached, failed, window), color=_TUNED, lw=1.4)
+        _step_axis(ax, steps[0], steps[-1], ticks=3)

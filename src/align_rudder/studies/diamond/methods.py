@@ -1,61 +1,158 @@
-"""Our system, what it is compared with, and parts of it left out; each for any number of steps."""
+"""Our system, parts of it left out, and what it is compared with: each is named here and only here.
+
+Nothing heavy is imported: command lines take their choices from this table, figures their colors,
+tables their order.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
-from align_rudder.hierarchy.ppo import PPO
-from align_rudder.hierarchy.training import Training
+if TYPE_CHECKING:
+    from pathlib import Path
 
-__all__ = ["METHODS", "label_of", "training_of"]
+    from align_rudder.hierarchy.devices import Devices
+    from align_rudder.hierarchy.training import Training
+    from align_rudder.tasks.diamond.demos import Setup
 
-METHODS = {
-    "align-rudder": "Align-RUDDER",
-    "separate": "… a network for each sub-task",
-    "own-subtask": "… a network for each, learning for it alone",
-    "no-redistribution": "… paid for the diamond alone",
-    "equal-reward": "… paid the same for each sub-goal",
-    "no-cloning": "… without cloning",
-    "ppo-dense": "PPO, paid for each achievement",
-    "ppo-diamond": "PPO, paid for the diamond alone",
+__all__ = [
+    "METHODS",
+    "OURS",
+    "Method",
+    "MethodName",
+    "label_of",
+    "order_of",
+    "train_method",
+    "training_of",
+]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of the study.
+
+    Attributes:
+        label: How tables and figures name it; "… " stands for ours, which stands above it.
+        color: Its color in figures, by its name in the palette.
+        marker: Its marker, for print without color.
+        training: Where its configuration differs from ours.
+        ppo: Where its PPO does.
+        baseline: Whether it knows nothing of the demonstrations.
+    """
+
+    label: str
+    color: str
+    marker: str
+    training: Mapping[str, Any] = field(default_factory=dict)
+    ppo: Mapping[str, Any] = field(default_factory=dict)
+    baseline: bool = False
+
+
+OURS = "align-rudder"
+_SEPARATE = {"separate": True, "hidden": (128, 128)}
+_PLAIN = {"plain": True, "clone": 0, "manager": 0.0}
+_PLAIN_PPO = {"bc_coef": 0.0, "burn_in": 0, "fresh": 1.0}
+
+METHODS: dict[str, Method] = {
+    OURS: Method("Align-RUDDER", "vermillion", "o"),
+    "separate": Method("… a network for each sub-task", "blue", "s", _SEPARATE),
+    "own-subtask": Method(
+        "… a network for each, learning for it alone",
+        "black",
+        "<",
+        _SEPARATE,
+        {"own_subtask": True},
+    ),
+    "no-redistribution": Method("… paid for the diamond alone", "green", "D", {"pay": "task"}),
+    "equal-reward": Method("… paid the same for each sub-goal", "sky", "P", {"pay": "goals"}),
+    "no-cloning": Method("… without cloning", "purple", "v", {"clone": 0}, {"bc_coef": 0.0}),
+    "ppo-dense": Method(
+        "PPO, paid for each achievement",
+        "orange",
+        "^",
+        {**_PLAIN, "pay": "dense"},
+        {**_PLAIN_PPO, "reward_scale": 1.0},
+        baseline=True,
+    ),
+    "ppo-diamond": Method(
+        "PPO, paid for the diamond alone",
+        "gray",
+        "X",
+        {**_PLAIN, "pay": "task"},
+        _PLAIN_PPO,
+        baseline=True,
+    ),
 }
-"""Names and descriptions; behavioural cloning alone is the start of `align-rudder`."""
+"""In the order of tables; behavioural cloning alone is the start of ours."""
+
+if TYPE_CHECKING:
+    MethodName = str
+else:
+    MethodName = Literal[tuple(METHODS)]
+"""The name of a method, as a choice of command lines."""
 
 _LONG = 50_000_000  # from here on, many environments and a larger pool
 
 
 def label_of(method: str, alone: bool = True) -> str:
     """Return what a method is called, in full where it stands alone and not below ours."""
-    label = METHODS.get(method, method)
-    return label.replace("… ", "Align-RUDDER, ") if alone else label
+    label = METHODS[method].label if method in METHODS else method
+    return label.replace("… ", f"{METHODS[OURS].label}, ") if alone else label
 
 
-def training_of(method: str, steps: int = 8_000_000, seed: int = 0) -> Training:
-    """Return the configuration of a method."""
+def order_of(method: str) -> int:
+    """Return the place of a method in tables; one that is not known comes last."""
+    return list(METHODS).index(method) if method in METHODS else len(METHODS)
+
+
+def training_of(method: str, steps: int = 8_000_000, seed: int = 0, **options: Any) -> Training:
+    """Return the configuration of a method.
+
+    Args:
+        method: Its name in `METHODS`.
+        steps: Environment steps.
+        seed: Seed.
+        options: Other values of fields of `Training` or of its `PPO`; None for those of the method.
+    """
+    from align_rudder.hierarchy.ppo import PPO
+    from align_rudder.hierarchy.training import Training
+
     if method not in METHODS:
         raise ValueError(f"there is no method {method!r}; choose among {', '.join(METHODS)}")
     if steps >= _LONG:
-        ppo = PPO(n_envs=4096, epochs=2, minibatches=32, gamma=0.997)
+        ppo = PPO(n_envs=4096, n_epochs=2, n_minibatches=32, gamma=0.997)
         base = Training(steps, seed, ppo, pool=6144, buffer=512, evaluations=16, worlds=1024)
     else:
-        base = Training(steps, seed, PPO(n_envs=512, minibatches=16), evaluations=5)
-    base = replace(base, precision="bfloat16", name=method)
-    ppo = base.ppo
-    match method:
-        case "align-rudder":
-            return base
-        case "separate":
-            return replace(base, separate=True, hidden=(128, 128))
-        case "own-subtask":
-            own = replace(ppo, own_subtask=True)
-            return replace(base, ppo=own, separate=True, hidden=(128, 128))
-        case "no-redistribution":
-            return replace(base, pay="task")
-        case "equal-reward":
-            return replace(base, pay="goals")
-        case "no-cloning":
-            return replace(base, ppo=replace(ppo, cloning=0.0), clone=0)
-    scale = 1.0 if method == "ppo-dense" else 10.0
-    plain = replace(ppo, cloning=0.0, burn_in=0, fresh=1.0, reward_scale=scale)
-    pay = "dense" if method == "ppo-dense" else "task"
-    return replace(base, ppo=plain, pay=pay, plain=True, clone=0, manager=0.0)
+        base = Training(steps, seed, PPO(n_envs=512, n_minibatches=16), evaluations=5)
+    differs, given = METHODS[method], {k: v for k, v in options.items() if v is not None}
+    of_ppo = {name: given.pop(name) for name in [*given] if name in PPO.__dataclass_fields__}
+    return replace(
+        base,
+        **{"precision": "bfloat16", "name": method, **differs.training, **given},
+        ppo=replace(base.ppo, **{**differs.ppo, **of_ppo}),
+    )
+
+
+def train_method(
+    training: Training,
+    folder: str | Path,
+    setup: Setup,
+    devices: Devices | None = None,
+    progress: bool = True,
+) -> None:
+    """Train a method, or go on with it; the folder then holds the best agents and the logs.
+
+    Args:
+        training: The configuration, as `training_of` returns it.
+        folder: Where files are kept.
+        setup: Task, demonstrations and model, as `prepare` returns them.
+        devices: Devices to train on.
+        progress: Whether to show a progress bar.
+    """
+    from align_rudder.hierarchy.aligned import tables_of
+    from align_rudder.hierarchy.training import train
+
+    tables = tables_of(setup.model)
+    train(setup.task, tables, setup.runs, training, folder, devices, progress)

@@ -1,11 +1,10 @@
-"""What a trained agent comes to in new worlds, counted."""
+"""What the folder of a training holds, and what its agents come to in new worlds, counted."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +14,27 @@ from tqdm import tqdm
 
 from align_rudder.files import write_json
 from align_rudder.hierarchy.agents import Policy
-from align_rudder.hierarchy.aligned import AlignedTask, AlignmentTables
-from align_rudder.hierarchy.cloning import follow_demonstrations
+from align_rudder.hierarchy.aligned import AlignedTask, tables_of
+from align_rudder.hierarchy.cloning import aligned_demonstrations
 from align_rudder.hierarchy.evaluation import Evaluation, new_worlds, play_all
-from align_rudder.hierarchy.loading import load_agent, load_manager, steps_so_far
-from align_rudder.hierarchy.ppo import PPO
+from align_rudder.hierarchy.folder import load_agent, load_manager, steps_so_far
 from align_rudder.hierarchy.training import Training
-from align_rudder.tasks.diamond.demos import Demonstration
-from align_rudder.tasks.diamond.task import FEATURES, DiamondTask
+from align_rudder.tasks.diamond.demos import Setup
+from align_rudder.tasks.diamond.names import DID
+from align_rudder.tasks.diamond.task import FEATURES
 
 __all__ = [
     "CHAIN",
     "FILES",
     "STAGES",
+    "aligned_task",
     "count_demonstrations",
     "count_worlds",
     "counts_of",
     "evaluate_folder",
     "load_stage",
     "read_training",
+    "stages_in",
 ]
 
 _logger = logging.getLogger(__name__)
@@ -59,26 +60,52 @@ FILES = (
 """Files of a training."""
 
 STAGES = ("cloned", "agent", "manager")
-"""Who plays: sub-agents after cloning, the best sub-agents, the main agent with them."""
+"""Who plays: sub-agents after cloning, the best sub-agents, the manager with them."""
 
 
-def read_training(folder: str | Path) -> tuple[str, Training]:
-    """Return the method and the configuration of a training folder."""
+def aligned_task(setup: Setup) -> AlignedTask:
+    """Return the task with the alignment of its demonstrations inside."""
+    return AlignedTask(setup.task, tables_of(setup.model))
+
+
+def read_training(folder: str | Path) -> tuple[Training, str]:
+    """Return the configuration of a training, and the digest of its alignment."""
     path = Path(folder) / "training.json"
     if not path.is_file():
         raise ValueError(f"'{folder}' is not the folder of a training: it has no training.json")
     try:
         found = json.loads(path.read_text())
-        ppo = PPO(**found.pop("ppo"))
-        found.pop("alignment")
-        hidden = tuple(found.pop("hidden"))
-        method = found.pop("name")
-        return method, Training(**found, ppo=ppo, hidden=hidden, name=method)
-    except (ValueError, KeyError, TypeError) as error:
+        return Training.from_configuration(found), found["alignment"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"{path} is damaged or of another version: {error}; put back a copy, or train again in "
             "another folder"
         ) from error
+
+
+def stages_in(folder: str | Path) -> list[str]:
+    """Return which stages of a training have agents in its folder."""
+    return [stage for stage in STAGES if (Path(folder) / f"{stage}.npz").is_file()]
+
+
+def load_stage(
+    folder: str | Path, setup: Setup, stage: str | None = None
+) -> tuple[AlignedTask, Policy]:
+    """Return who plays after a training, and the task as they play it.
+
+    Args:
+        folder: Folder of the training.
+        setup: Task, demonstrations and model.
+        stage: One of `STAGES`; the last there is if None.
+    """
+    task, (training, _) = aligned_task(setup), read_training(folder)
+    stage = stage or ("manager" if "manager" in stages_in(folder) else "agent")
+    if stage == "manager":
+        return load_manager(folder, task, training)
+    return task, load_agent(folder, task, training, f"{stage}.npz")
+
+
+# Counts
 
 
 def count_worlds(
@@ -92,7 +119,7 @@ def count_worlds(
     """Return how many of that many new worlds came how far.
 
     Args:
-        task: The task; with its sub-agents if `agent` is a main agent.
+        task: The task; with its sub-agents if `agent` is a manager.
         agent: Who plays.
         worlds: Number of new worlds.
         seed: Seed of worlds and chances.
@@ -111,7 +138,7 @@ def counts_of(found: Evaluation) -> dict[str, Any]:
     """Return how many episodes solved the task, reached each sub-goal, and how deep they came."""
     solved = np.asarray(found.solved)
     features = np.asarray(found.features)
-    made = features[:, [FEATURES.index(f"did_{name}") for name in CHAIN.values()]] > 0
+    made = features[:, [FEATURES.index(DID + name) for name in CHAIN.values()]] > 0
     deepest = np.where(made.any(axis=1), made.shape[1] - made[:, ::-1].argmax(axis=1), 0)
     return {
         "worlds": len(solved),
@@ -122,47 +149,24 @@ def counts_of(found: Evaluation) -> dict[str, Any]:
     }
 
 
-def load_stage(
-    folder: str | Path, task: DiamondTask, tables: AlignmentTables, stage: str | None = None
-) -> tuple[AlignedTask, Policy]:
-    """Return who plays after a training, and the task as they play it.
-
-    Args:
-        folder: Folder of the training.
-        task: The task.
-        tables: Tables of the alignment.
-        stage: "cloned", "agent" or "manager"; the last there is if None.
-    """
-    folder = Path(folder)
-    training = read_training(folder)[1]
-    aligned = AlignedTask(task, tables)
-    if stage is None:
-        stage = "manager" if (folder / "manager.npz").is_file() else "agent"
-    if stage == "manager":
-        return load_manager(folder, aligned, training)
-    return aligned, load_agent(folder, aligned, training, f"{stage}.npz")
-
-
-def count_demonstrations(task: AlignedTask, demos: Sequence[Demonstration]) -> dict[str, Any]:
+def count_demonstrations(setup: Setup) -> dict[str, Any]:
     """Return how many demonstrations reach each sub-goal."""
-    shown = follow_demonstrations(task, [(demo.states, demo.actions) for demo in demos])
-    last = np.cumsum([len(demo.actions) + 1 for demo in demos]) - 1
+    task = aligned_task(setup)
+    shown = aligned_demonstrations(task, setup.runs)
+    last = np.cumsum([len(demo.actions) + 1 for demo in setup.demos]) - 1
     reached = np.asarray(shown.states.reached)[last]
-    solved = sum(demo.solved for demo in demos)
-    return {"worlds": len(demos), "solved": solved, "reached": reached.sum(axis=0).tolist()}
+    solved = sum(demo.solved for demo in setup.demos)
+    return {"worlds": len(setup.demos), "solved": solved, "reached": reached.sum(axis=0).tolist()}
 
 
 def evaluate_folder(
     folder: str | Path,
-    task: DiamondTask,
-    tables: AlignmentTables,
-    goals: Sequence[str],
-    demos: Sequence[Demonstration],
+    setup: Setup,
     worlds: int = 10_000,
     seed: int = 1,
     max_steps: int | None = None,
-    progress: bool = True,
     last: bool = False,
+    progress: bool = True,
 ) -> dict[str, Any]:
     """Return how far the agents of a training come in new worlds; kept in `evaluation.json`.
 
@@ -171,33 +175,32 @@ def evaluate_folder(
 
     Args:
         folder: Folder of the training.
-        task: The task.
-        tables: Tables of the alignment.
-        goals: Names of the sub-goals.
-        demos: The demonstrations.
+        setup: Task, demonstrations and model, as `prepare` returns them.
         worlds: Number of new worlds.
         seed: Seed of the worlds; trainings use others.
         max_steps: Limit of an episode, if it is not the task's.
-        progress: Whether to show a progress bar.
         last: Whether to count only who plays at the end, not the stages before.
+        progress: Whether to show a progress bar.
     """
     folder = Path(folder)
-    method, training = read_training(folder)
+    training, _ = read_training(folder)
     out: dict[str, Any] = {
-        "method": method,
+        "method": training.name,
         "steps": training.steps,
         "seed": training.seed,
         "worlds": worlds,
-        "max_steps": max_steps or task.max_steps,
+        "max_steps": max_steps or setup.task.max_steps,
         "evaluation_seed": seed,
-        "goals": list(goals),
+        "goals": setup.goals,
     }
     path = folder / "evaluation.json"
-    there = [stage for stage in STAGES if (folder / f"{stage}.npz").is_file()]
-    players = {stage: _player(folder, stage) for stage in there}
-    before = _counted(path, out)
-    kept = {k: v for k, v in before.items() if not there or v.get("player") == players.get(k, "")}
-    so_far = steps_so_far(folder, training, tables) if there else None
+    players = {stage: _player(folder, stage) for stage in stages_in(folder)}
+    stages = {
+        stage: counts
+        for stage, counts in _counted(path, out).items()
+        if not players or counts.get("player") == players.get(stage, "")
+    }
+    so_far = steps_so_far(folder, training, aligned_task(setup).tables) if players else None
     if so_far is not None:
         out["steps_so_far"] = so_far
         _logger.warning(
@@ -206,30 +209,28 @@ def evaluate_folder(
             f"{so_far:,}",
             f"{training.steps:,}",
         )
-    aligned = AlignedTask(task, tables)
-    out["demonstrations"] = count_demonstrations(aligned, demos)
-    out["stages"] = kept
-    for stage in there[-1:] if last else there:
-        if stage in kept:
+    out |= {"demonstrations": count_demonstrations(setup), "stages": stages}
+    for stage in [*players][-1:] if last else players:
+        if stage in stages:
             continue
-        played, agent = load_stage(folder, task, tables, stage)
+        task, agent = load_stage(folder, setup, stage)
         bar = f"{folder.name}, {stage}" if progress else None
         with jax.default_matmul_precision(training.precision):
-            counts = count_worlds(played, agent, worlds, seed, max_steps, bar)
-        kept[stage] = {"player": players[stage], **counts}
+            counts = count_worlds(task, agent, worlds, seed, max_steps, bar)
+        stages[stage] = {"player": players[stage], **counts}
         write_json(path, out)
-    if not {"agent", "manager"} & {*kept}:
+    if not {"agent", "manager"} & {*stages}:
         raise ValueError(
             f"{folder} has no agent.npz, nor counts of {worlds:,} worlds of seed {seed} with at "
             f"most {out['max_steps']:,} steps; train to the first evaluation, or leave it out"
         )
-    if there:
+    if players:
         write_json(path, out)  # the same agents may have been trained further
     return out
 
 
 def _player(folder: Path, stage: str) -> str:
-    """Return a short name of who plays: a main agent with its sub-agents, or sub-agents alone."""
+    """Return a digest of who plays: a manager with its sub-agents, or sub-agents alone."""
     names = ("agent", "manager") if stage == "manager" else (stage,)
     parts = [folder / f"{name}.npz" for name in names]
     data = b"".join(part.read_bytes() for part in parts if part.is_file())
@@ -248,5 +249,5 @@ def _counted(path: Path, setting: dict[str, Any]) -> dict[str, Any]:
             if not all(0 <= number <= stage["worlds"] for number in numbers):
                 raise ValueError
         return dict(found["stages"]) if same else {}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError(f"{path} is damaged; delete it, and the worlds are played again") from None

@@ -7,53 +7,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from align_rudder.events.names import short_goal_names
-from align_rudder.studies.diamond.methods import METHODS, label_of
-from align_rudder.studies.rooms.tables import Table
+from align_rudder.studies.diamond.methods import OURS, label_of, order_of
+from align_rudder.studies.statistics import wilson_interval
+from align_rudder.studies.tables import Table
+from align_rudder.tasks.diamond.names import goal_names
 
 __all__ = [
     "final_stage",
     "goals_rows",
     "goals_table",
+    "range_of",
     "results_rows",
     "results_table",
     "short_number",
-    "wilson_interval",
 ]
 
 _TOOL = "iron pickaxe"
-
-
-def wilson_interval(
-    successes: int | np.ndarray, trials: int | np.ndarray, z: float = 1.959963984540054
-) -> tuple[Any, Any]:
-    """Return the Wilson interval of a share, of 95 % unless `z` says otherwise.
-
-    Args:
-        successes: How many succeeded; an array for several shares.
-        trials: Of how many.
-        z: Quantile of the normal distribution.
-
-    Notes:
-        With p = k / n: (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n).
-
-    Example:
-        >>> low, high = wilson_interval(0, 10_000)
-        >>> f"{low:.2%} to {high:.2%}"
-        '0.00% to 0.04%'
-    """
-    k, n = np.asarray(successes, float), np.asarray(trials, float)
-    if (n < 1).any() or (k < 0).any() or (k > n).any():
-        raise ValueError(f"{successes} successes of {trials} trials: give 0 to all of 1 or more")
-    p = k / n
-    middle = p + z**2 / (2 * n)
-    half = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    scale = 1 + z**2 / n
-    # At the ends the bound is p itself, which rounding would miss by 1e-17.
-    low = np.where(k == 0, 0.0, (middle - half) / scale)
-    high = np.where(k == n, 1.0, (middle + half) / scale)
-    return (float(low), float(high)) if low.ndim == 0 else (low, high)
 
 
 def short_number(value: float) -> str:
@@ -67,6 +38,10 @@ def short_number(value: float) -> str:
         if value >= size:
             return f"{value / size:g}{letter}"
     return f"{value:g}"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.2f}"
 
 
 # Results
@@ -89,20 +64,28 @@ def _steps(evaluation: Mapping[str, Any]) -> int:
     return evaluation.get("steps_so_far", evaluation["steps"])
 
 
+def range_of(solved: ArrayLike, worlds: ArrayLike) -> tuple[Any, Any]:
+    """Return the least and the most share of the seeds (S, …); the 95 % interval of a single one.
+
+    The seeds play the same worlds, so that an interval over all of them together would be too
+    narrow.
+    """
+    solved, worlds = np.asarray(solved), np.asarray(worlds)
+    if len(solved) == 1:
+        return wilson_interval(solved[0], worlds[0])
+    shares = solved / worlds
+    return shares.min(axis=0), shares.max(axis=0)
+
+
 def _row(label: str, runs: Sequence[Mapping[str, Any]], stage: str) -> dict[str, Any]:
     """Return the numbers of runs that differ in the seed of their training, counted together."""
     found = [run["stages"][stage] for run in runs]
     worlds, solved = sum(s["worlds"] for s in found), sum(s["solved"] for s in found)
-    chain = list(found[0]["deepest"])
-    deepest = Counter[str]()
+    chain, deepest = list(found[0]["deepest"]), Counter[str]()
     for counts in found:
         deepest.update(counts["deepest"])
     tools = chain[chain.index(_TOOL) :] if _TOOL in chain else []
-    shares = [s["solved"] / s["worlds"] for s in found]
-    # The seeds play the same worlds, so that an interval over all of them together would be too
-    # narrow.
-    one = len(runs) == 1
-    low, high = wilson_interval(solved, worlds) if one else (min(shares), max(shares))
+    low, high = range_of([s["solved"] for s in found], [s["worlds"] for s in found])
     return {
         "method": runs[0]["method"],
         "label": label,
@@ -113,8 +96,8 @@ def _row(label: str, runs: Sequence[Mapping[str, Any]], stage: str) -> dict[str,
         "worlds": worlds,
         "solved": solved,
         "share": solved / worlds,
-        "low": low,
-        "high": high,
+        "low": float(low),
+        "high": float(high),
         "iron_pickaxe": sum(deepest[item] for item in tools) / worlds if tools else None,
         "deepest": max((item for item in chain if deepest[item] > 0), key=chain.index),
     }
@@ -124,40 +107,29 @@ def results_rows(evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
     """Return a row of numbers for each method and number of steps; seeds are counted together.
 
     Our system also has rows for behavioural cloning alone (once: it does not depend on the steps)
-    and for its sub-agents without a main agent. Trainings of the same method with the same seed
-    have rows of their own.
+    and for its sub-agents without a manager. Trainings of the same method with the same seed have
+    rows of their own.
 
     Args:
         evaluations: Contents of `evaluation.json` of each training.
     """
-    order = list(METHODS)
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     again: Counter[tuple[Any, ...]] = Counter()
     for found in evaluations:
-        setting = (found["method"], _steps(found), found["max_steps"], final_stage(found))
+        method, steps, limit = found["method"], _steps(found), found["max_steps"]
+        setting = (steps, order_of(method), method, limit, final_stage(found))
         groups.setdefault((*setting, again[*setting, found["seed"]]), []).append(found)
         again[*setting, found["seed"]] += 1
-
-    def place(setting: tuple[Any, ...]) -> tuple[int, int]:
-        method, steps = setting[:2]
-        return steps, order.index(method) if method in order else len(order)
-
+    alone = all(found["method"] != OURS for found in evaluations)
     rows: list[dict[str, Any]] = []
-    alone = all(setting[0] != order[0] for setting in groups)
-    for setting in sorted(groups, key=place):
-        runs = groups[setting]
-        method, stage = str(setting[0]), setting[3]
-        ours = method == order[0]
-        if not rows and ours and all("cloned" in run["stages"] for run in runs):
+    for (_, _, method, _, stage, _), runs in sorted(groups.items(), key=lambda group: group[0][:2]):
+        every = set.intersection(*(set(run["stages"]) for run in runs))
+        if not rows and method == OURS and "cloned" in every:
             rows.append(_row("Behavioural cloning alone", runs, "cloned"))
         rows.append(_row(label_of(method, alone), runs, stage))
-        if ours and stage == "manager" and all("agent" in run["stages"] for run in runs):
-            rows.append(_row("… without the main agent", runs, "agent"))
+        if method == OURS and stage == "manager" and "agent" in every:
+            rows.append(_row("… without the manager", runs, "agent"))
     return rows
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.2f}"
 
 
 def results_table(evaluations: Sequence[Mapping[str, Any]], markdown: bool = False) -> str:
@@ -170,24 +142,22 @@ def results_table(evaluations: Sequence[Mapping[str, Any]], markdown: bool = Fal
     rows = results_rows(evaluations)
     several = any(len(row["seeds"]) > 1 for row in rows)
     worlds = {row["worlds"] / len(row["seeds"]) for row in rows}
-    span = "range" if several else "95 % interval"
-    header = ["method", "steps"]
-    header += ["seeds"] if several else []
-    header += ["worlds"] if len(worlds) > 1 else []
-    header += ["diamond %", span, f"{_TOOL} %", "deepest item"]
-    cells = []
-    for row in rows:
-        cell = {
-            "method": row["label"],
-            "steps": "–" if row["steps"] is None else short_number(row["steps"]),
-            "seeds": str(len(row["seeds"])),
-            "worlds": f"{row['worlds']:,}",
-            "diamond %": _percent(row["share"]),
-            span: f"{_percent(row['low'])}–{_percent(row['high'])}",
-            f"{_TOOL} %": _percent(row["iron_pickaxe"]),
-            "deepest item": row["deepest"],
-        }
-        cells.append([cell[name] for name in header])
+    columns = {
+        "method": lambda row: row["label"],
+        "steps": lambda row: "–" if row["steps"] is None else short_number(row["steps"]),
+        "seeds": lambda row: str(len(row["seeds"])),
+        "worlds": lambda row: f"{row['worlds']:,}",
+        "diamond %": lambda row: _percent(row["share"]),
+        "range" if several else "95 % interval": lambda row: (
+            f"{_percent(row['low'])}–{_percent(row['high'])}"
+        ),
+        f"{_TOOL} %": lambda row: _percent(row["iron_pickaxe"]),
+        "deepest item": lambda row: row["deepest"],
+    }
+    if not several:
+        del columns["seeds"]
+    if len(worlds) == 1:
+        del columns["worlds"]
     limits = sorted({row["max_steps"] for row in rows})
     many = f"{worlds.pop():,.0f} " if len(worlds) == 1 else ""
     notes = [
@@ -198,8 +168,9 @@ def results_table(evaluations: Sequence[Mapping[str, Any]], markdown: bool = Fal
         else "Wilson interval over worlds; one seed",
         "deepest item: reached in at least one world",
     ]
+    cells = [[cell(row) for cell in columns.values()] for row in rows]
     notes = ["; ".join(notes)] if markdown else notes
-    table = Table("Diamonds in new worlds", header, cells, tuple(notes))
+    table = Table("Diamonds in new worlds", list(columns), cells, tuple(notes))
     return table.markdown() if markdown else table.text()
 
 
@@ -208,37 +179,34 @@ def goals_rows(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     A stage that the training does not have is None.
     """
-    stages = evaluation["stages"]
+    stages, symbols = evaluation["stages"], evaluation["goals"]
     counted = {
         "demonstrations": evaluation.get("demonstrations"),
         "cloned": stages.get("cloned"),
         "fine_tuned": stages[final_stage(evaluation)],
     }
-    names = short_goal_names(evaluation["goals"])
     return [
         {"goal": name, "symbol": symbol}
         | {
             stage: found["reached"][k] / found["worlds"] if found else None
             for stage, found in counted.items()
         }
-        for k, (name, symbol) in enumerate(zip(names, evaluation["goals"], strict=True))
+        for k, (name, symbol) in enumerate(zip(goal_names(symbols), symbols, strict=True))
     ]
 
 
-def goals_table(evaluation: Mapping[str, Any], markdown: bool = False) -> str:
+def goals_table(evaluation: Mapping[str, Any]) -> str:
     """Return how often each sub-goal is reached: demonstrations, cloning, fine-tuning.
 
     Args:
         evaluation: Contents of `evaluation.json`.
-        markdown: Whether to return Markdown instead of text for a terminal.
     """
-    columns = ("demonstrations", "cloned", "fine_tuned")
-    rows = [[r["goal"], *(_percent(r[c]) for c in columns)] for r in goals_rows(evaluation)]
-    header = ["sub-goal", "demonstrations %", "BC %", "fine-tuned %"]
-    stage, method = evaluation["stages"][final_stage(evaluation)], evaluation["method"]
+    header = {"demonstrations": "demonstrations %", "cloned": "BC %", "fine_tuned": "fine-tuned %"}
+    rows = [[r["goal"], *(_percent(r[c]) for c in header)] for r in goals_rows(evaluation)]
+    worlds = evaluation["stages"][final_stage(evaluation)]["worlds"]
     steps = short_number(_steps(evaluation))
-    notes = [f"fine-tuned: {stage['worlds']:,} new worlds, after {steps} steps"]
+    notes = [f"fine-tuned: {worlds:,} new worlds, after {steps} steps"]
     if evaluation.get("demonstrations"):
         notes.append(f"demonstrations: {evaluation['demonstrations']['worlds']}")
-    table = Table(f"Sub-goals reached, {label_of(method)}", header, rows, tuple(notes))
-    return table.markdown() if markdown else table.text()
+    title = f"Sub-goals reached, {label_of(evaluation['method'])}"
+    return Table(title, ["sub-goal", *header.values()], rows, tuple(notes)).text()

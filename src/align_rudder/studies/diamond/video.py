@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,15 +13,19 @@ import jax
 import jax.numpy as jnp
 import matplotlib
 import numpy as np
+from craftax.craftax_classic.constants import BLOCK_PIXEL_SIZE_IMG
 from PIL import Image, ImageDraw, ImageFont
 
-from align_rudder.events.names import short_goal_names
 from align_rudder.files import check_writable, write_whole
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
 from align_rudder.hierarchy.evaluation import new_worlds
+from align_rudder.studies.diamond.results import load_stage, read_training
+from align_rudder.tasks.diamond.demos import Setup, Traces
+from align_rudder.tasks.diamond.names import goal_names
+from align_rudder.tasks.diamond.pictures import painter
 
-__all__ = ["Run", "record", "save_video"]
+__all__ = ["Run", "record", "record_folder", "save_video"]
 
 _PANEL = 168  # width in pixels
 _BACK, _TEXT, _FAINT = (24, 24, 24), (235, 235, 235), (125, 125, 125)
@@ -37,8 +39,8 @@ class Run(NamedTuple):
 
     Attributes:
         states: States of the task, stacked (T + 1, …), as NumPy arrays.
-        actions: What the agent chose (T,); a main agent's choices are sub-agents, then actions.
-        subtasks: The next sub-goal (T + 1,).
+        actions: What the agent chose (T,); a manager's choices are sub-agents, then actions.
+        subtasks: The first sub-goal not yet reached (T + 1,).
         reached: Which sub-goals are reached (T + 1, K).
     """
 
@@ -78,7 +80,7 @@ def record(
     worlds still going on are kept: with Craftax, 25 kB for each step of each world.
 
     Args:
-        task: The task; with its sub-agents if `agent` is a main agent.
+        task: The task; with its sub-agents if `agent` is a manager.
         agent: Who plays; its choices are drawn.
         key: Random key.
         n_worlds: Number of worlds.
@@ -92,54 +94,47 @@ def record(
 
     k_worlds, k_play = jax.random.split(key)
     s = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), new_worlds(task, k_worlds, n_worlds))
-    rows, kept, chosen = np.arange(n_worlds), [], []
-    for t in range(max_steps + 1):
-        here = (s.state, s.subtask, s.reached)
-        kept.append((rows, jax.tree.map(lambda x, rows=rows: np.asarray(x)[rows], here)))
-        if t == max_steps:
-            break
+    going, traces, actions = np.arange(n_worlds), Traces(), []
+    for t in range(max_steps):
+        traces.add((s.state, s.subtask, s.reached), going)
         now = jax.random.fold_in(k_play, t)
         s, action, over, solved = _step(task, agent, s, now, temperature)
-        chosen.append(np.asarray(action))
-        found = rows[np.asarray(solved)[rows]]
+        actions.append(np.asarray(action))
+        found = going[np.asarray(solved)[going]]
         if len(found):
-            rows = found[:1]
-            here = (s.state, s.subtask, s.reached)
-            kept.append((rows, jax.tree.map(lambda x, rows=rows: np.asarray(x)[rows], here)))
-            return _run_of(int(rows[0]), kept, chosen)
-        rows = rows[~np.asarray(over)[rows]]
-        if not len(rows):
+            world = int(found[0])
+            traces.add((s.state, s.subtask, s.reached), found)
+            states, subtasks, reached = traces.of(world)
+            return Run(states, np.array([a[world] for a in actions]), subtasks, reached)
+        going = going[~np.asarray(over)[going]]
+        if not len(going):
             break
     return None
 
 
-def _run_of(world: int, kept: Sequence[Any], chosen: Sequence[Any]) -> Run:
-    mine = []
-    for rows, trees in kept:
-        i = np.searchsorted(rows, world)
-        mine.append(jax.tree.map(lambda x, i=i: x[i], trees))
-    states, subtasks, reached = jax.tree.map(lambda *x: np.stack(x), *mine)
-    return Run(states, np.array([action[world] for action in chosen]), subtasks, reached)
+def record_folder(
+    folder: str | Path, setup: Setup, path: str | os.PathLike[str], seed: int = 1
+) -> Run | None:
+    """Record a run of a training's agents that finds a diamond, as an animated GIF.
+
+    Args:
+        folder: Folder of the training.
+        setup: Task, demonstrations and model, as `prepare` returns them.
+        path: The file.
+        seed: Seed of the worlds.
+
+    Returns:
+        The run; None if none of 16 found a diamond in 1,000 steps: then nothing is written.
+    """
+    task, agent = load_stage(folder, setup)
+    with jax.default_matmul_precision(read_training(folder)[0].precision):
+        run = record(task, agent, jax.random.key(seed))
+    if run is not None:
+        save_video(path, run, setup.goals)
+    return run
 
 
 # Pictures
-
-
-@cache
-def _renderer() -> Callable[..., Any]:
-    """Return Craftax's own picture of a state, 16 pixels for each block."""
-    from craftax.craftax_classic.constants import BLOCK_PIXEL_SIZE_IMG
-    from craftax.craftax_classic.renderer import make_craftax_pixel_renderer
-
-    with contextlib.redirect_stdout(sys.stderr):  # Craftax reports on its textures
-        draw = make_craftax_pixel_renderer(BLOCK_PIXEL_SIZE_IMG)
-
-    def picture(world: Any) -> jax.Array:
-        light = jnp.maximum(world.light_level, _DARKEST)
-        world = world.replace(light_level=light, state_rng=jax.random.key(0))
-        return jnp.clip(draw(world), 0, 255).astype(jnp.uint8)
-
-    return jax.jit(picture)
 
 
 @cache
@@ -169,13 +164,6 @@ def _panel(height: int, names: Sequence[str], run: Run, t: int) -> Image.Image:
     return panel
 
 
-def _frame(picture: Image.Image, panel: Image.Image) -> Image.Image:
-    frame = Image.new("RGB", (picture.width + panel.width, picture.height))
-    frame.paste(picture, (0, 0))
-    frame.paste(panel, (picture.width, 0))
-    return frame
-
-
 def _shine(frame: Image.Image, width: int, light: float) -> Image.Image:
     """Return a frame in a golden border, its picture brightened."""
     frame = frame.copy()
@@ -189,18 +177,18 @@ def _shine(frame: Image.Image, width: int, light: float) -> Image.Image:
 
 def _frames(run: Run, names: Sequence[str], scale: int) -> list[Image.Image]:
     """Return a frame for each state, then the flashes and the last one in gold."""
-    picture_of, frames = _renderer(), []
+    paint, frames = painter(BLOCK_PIXEL_SIZE_IMG, _DARKEST), []
     for t in range(len(run.subtasks)):
-        pixels = np.asarray(picture_of(jax.tree.map(lambda x, t=t: x[t], run.states.world)))
-        picture = Image.fromarray(pixels)
-        size = (picture.width * scale, picture.height * scale)
-        picture = picture.resize(size, Image.Resampling.NEAREST)
-        frames.append(_frame(picture, _panel(size[1], names, run, t)))
-    width = frames[-1].width - _PANEL
+        pixels = np.asarray(paint(jax.tree.map(lambda x, t=t: x[t], run.states.world)))
+        height, width = (scale * n for n in pixels.shape[:2])
+        picture = Image.fromarray(pixels).resize((width, height), Image.Resampling.NEAREST)
+        frame = Image.new("RGB", (width + _PANEL, height))
+        frame.paste(picture, (0, 0))
+        frame.paste(_panel(height, names, run, t), (width, 0))
+        frames.append(frame)
     last = frames[-1]
-    for _ in range(_FLASHES - 1):
-        frames += [_shine(last, width, 0.55), last]
-    return [*frames, _shine(last, width, 0.55), _shine(last, width, 0.0)]
+    flash, gold = (_shine(last, last.width - _PANEL, light) for light in (0.55, 0.0))
+    return [*frames, *[flash, last] * (_FLASHES - 1), flash, gold]
 
 
 def save_video(
@@ -227,22 +215,13 @@ def save_video(
         raise ValueError(f"cannot write {path}: an animated GIF is written; end its name in .gif")
     if len(goals) != run.reached.shape[1]:
         raise ValueError(f"the run has {run.reached.shape[1]} sub-goals; {len(goals)} were given")
-    frames = _frames(run, short_goal_names([str(goal) for goal in goals]), scale)
+    frames = _frames(run, goal_names([str(goal) for goal in goals]), scale)
     flashes = 2 * _FLASHES - 1
     durations = [step_ms] * (len(frames) - flashes - 1) + [150] * flashes + [hold_ms]
     palette = _palette(frames)
     small = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
-    write_whole(
-        path,
-        lambda file: small[0].save(
-            file,
-            format="GIF",
-            save_all=True,
-            append_images=small[1:],
-            duration=durations,
-            loop=0,
-        ),
-    )
+    options = {"save_all": True, "append_images": small[1:], "duration": durations, "loop": 0}
+    write_whole(path, lambda file: small[0].save(file, format="GIF", **options))
 
 
 def _palette(frames: Sequence[Image.Image], n_colors: int = 128) -> Image.Image:

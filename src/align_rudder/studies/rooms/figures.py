@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,30 +11,36 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from align_rudder.baselines.protocol import Protocol
-from align_rudder.studies.rooms.methods import all_methods
+from align_rudder.show.figures.colors import OKABE_ITO
+from align_rudder.studies.rooms.methods import METHODS
 from align_rudder.studies.rooms.statistics import Summary
-from align_rudder.studies.rooms.store import TrialRecord
-from align_rudder.studies.rooms.trials import curve_points
+from align_rudder.studies.rooms.trials import TrialRecord, curve_points
 
 __all__ = ["demonstration_figure", "learning_curves", "scaling_figure"]
 
-# Okabe and Ito's colours; a marker of its own for each, for print without colour.
-_STYLES = {
-    "align-rudder": ("#D55E00", "o"),
-    "bc-q": ("#0072B2", "s"),
-    "control": ("#009E73", "D"),
-    "dqfd": ("#E69F00", "^"),
-    "rudder": ("#56B4E9", "P"),
-    "sqil": ("#CC79A7", "v"),
-    "sqil-absorbing": ("#8F4E73", "<"),
-    "gail": ("#999999", "X"),
-    "gail-absorbing": ("#333333", "*"),
-}
 
-
-def _style(method: str, index: int = 0) -> tuple[str, str]:
-    known = list(_STYLES.values())
-    return _STYLES.get(method, known[1 + index % (len(known) - 1)])
+def _line(
+    ax: Axes,
+    name: str,
+    x: Sequence[float] | np.ndarray,
+    y: Sequence[float] | np.ndarray,
+    band: tuple[Sequence[float] | np.ndarray, Sequence[float] | np.ndarray],
+    marked: bool,
+) -> None:
+    """Draw the line of a method with a band around it; ours is above the others."""
+    method, ours = METHODS[name], name == "align-rudder"
+    color = OKABE_ITO.get(method.color, method.color)
+    ax.plot(
+        x,
+        y,
+        color=color,
+        marker=method.marker if marked else None,
+        markersize=5,
+        lw=2.2 if ours else 1.3,
+        label=method.label,
+        zorder=3 if ours else 2,
+    )
+    ax.fill_between(x, *band, color=color, alpha=0.18)
 
 
 def _thousands(axis: Axes, which: str = "y") -> None:
@@ -42,40 +49,20 @@ def _thousands(axis: Axes, which: str = "y") -> None:
 
 
 def _lines(ax: Axes, found: Sequence[Summary], over: str, cap: int) -> None:
-    methods: dict[str, list[Summary]] = {}
-    for summary in found:
-        methods.setdefault(summary.setting.method, []).append(summary)
-    for index, (name, cells) in enumerate(methods.items()):
-        cells = sorted(cells, key=lambda s: getattr(s.setting, over))
-        color, marker = _style(name, index)
-        x = [getattr(s.setting, over) for s in cells]
-        ours = name == "align-rudder"
-        ax.plot(
-            x,
-            [s.mean for s in cells],
-            color=color,
-            marker=marker,
-            markersize=5,
-            lw=2.2 if ours else 1.3,
-            label=all_methods()[name].label,
-            zorder=3 if ours else 2,
-        )
-        ax.fill_between(x, [s.low for s in cells], [s.high for s in cells], color=color, alpha=0.18)
+    place = attrgetter(f"setting.{over}")
+    for name in dict.fromkeys(s.setting.method for s in found):
+        cells = sorted((s for s in found if s.setting.method == name), key=place)
+        band = [s.low for s in cells], [s.high for s in cells]
+        _line(ax, name, [place(s) for s in cells], [s.mean for s in cells], band, marked=True)
     ax.set(xscale="log", yscale="log")
-    places = sorted({getattr(s.setting, over) for s in found})
+    places = sorted({place(s) for s in found})
     ax.set_xticks(places, [str(p) for p in places])
     ax.xaxis.set_minor_locator(NullLocator())
     _thousands(ax)
     if any(s.capped for s in found):
         ax.axhline(cap, color="black", lw=0.7, ls=":")
-        ax.annotate(
-            "cap",
-            (places[0], cap),
-            xytext=(0, 2),
-            textcoords="offset points",
-            fontsize=7,
-            ha="left",
-        )
+        at, points = (places[0], cap), "offset points"
+        ax.annotate("cap", at, xytext=(0, 2), textcoords=points, fontsize=7, ha="left")
     ax.spines[["top", "right"]].set_visible(False)
 
 
@@ -119,18 +106,14 @@ def scaling_figure(found: Sequence[Summary], cap: int) -> Figure:
     figure = Figure(figsize=(5.2, 4.0), layout="constrained")
     ax = figure.subplots()
     _lines(ax, found, "rooms", cap)
-    ours = sorted((s for s in found if s.setting.method == "align-rudder"), key=_rooms)
-    if ours:
-        x = np.array([s.setting.rooms for s in ours], float)
-        line = ours[0].mean * x / x[0]
+    means = {s.setting.rooms: s.mean for s in found if s.setting.method == "align-rudder"}
+    if means:
+        x = np.array(sorted(means), float)
+        line = means[min(means)] * x / x[0]
         ax.plot(x, line, color="black", lw=0.8, ls="--", label="linear growth")
     ax.set(xlabel="rooms", ylabel="episodes to 80 %")
     ax.legend(frameon=False, fontsize=8)
     return figure
-
-
-def _rooms(summary: Summary) -> int:
-    return summary.setting.rooms
 
 
 def learning_curves(
@@ -147,10 +130,8 @@ def learning_curves(
     axes = figure.subplots(1, len(demos), squeeze=False, sharey=True)[0]
     every = protocol.evaluate_every
     grid = np.unique(np.geomspace(1, protocol.max_episodes // every, 120).astype(int)) * every
-    present = {r.setting.method for r in records}
-    methods = [name for name in all_methods() if name in present]
     for ax, n in zip(axes, demos):
-        for index, name in enumerate(methods):
+        for name in METHODS:
             curves = [
                 _on_grid(r, grid, every)
                 for r in records
@@ -161,17 +142,7 @@ def learning_curves(
             values = np.array(curves)
             mean = values.mean(axis=0)
             error = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
-            color, _ = _style(name, index)
-            ours = name == "align-rudder"
-            ax.plot(
-                grid,
-                mean,
-                color=color,
-                lw=2.2 if ours else 1.3,
-                label=all_methods()[name].label,
-                zorder=3 if ours else 2,
-            )
-            ax.fill_between(grid, mean - error, mean + error, color=color, alpha=0.18)
+            _line(ax, name, grid, mean, (mean - error, mean + error), marked=False)
         ax.set_title(titles.format(n), fontsize=10, loc="left")
         ax.set(xscale="log", xlabel="episodes")
         _thousands(ax, "x")

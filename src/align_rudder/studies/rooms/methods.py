@@ -1,34 +1,37 @@
-"""The methods that are compared: their learners, their grids, and what tuning chose."""
+"""The methods that are compared, each named once: learner, grid, what tuning chose, colors.
+
+Nothing heavy is imported here: command lines take their choices from these tables.
+"""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from inspect import signature
 from itertools import product
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from align_rudder.baselines.dqfd import learn_dqfd
-from align_rudder.baselines.gail import learn_gail
-from align_rudder.baselines.learners import learn_align_rudder, learn_q
-from align_rudder.baselines.protocol import Result
-from align_rudder.baselines.rudder import learn_rudder
-from align_rudder.baselines.sqil import learn_sqil
+from align_rudder.files import Flag, Kind, Many, Number, Table, Text, Whole, read_json
+
+if TYPE_CHECKING:
+    from align_rudder.baselines import Result
 
 __all__ = [
+    "COMPARED",
+    "KEY_CHEST",
     "METHODS",
+    "MODELS",
     "VARIANTS",
     "Method",
-    "all_methods",
+    "Model",
     "check_methods",
     "chosen_parameters",
     "read_parameters",
 ]
 
-GRID_SIZE = 24
+_LARGE = 1e9  # hyper-parameters beyond it are none
 
 
 @dataclass(frozen=True)
@@ -37,23 +40,36 @@ class Method:
 
     Attributes:
         label: How tables and figures name it.
-        learn: The learner.
-        grid: Values of its hyper-parameters; every method has the same number of combinations.
+        learner: Name of its learner in `align_rudder.baselines`.
+        color: Its color in figures, by its name in the palette if it is of it.
+        marker: Its marker, for print without color.
+        grid: Values of its hyper-parameters; every method has the same number of combinations. None
+            for a variant of Align-RUDDER, which has the hyper-parameters of that.
         fixed: Arguments that are not searched.
         network: Names of the hyper-parameters with which its network is trained, if it has one.
     """
 
     label: str
-    learn: Callable[..., Result]
-    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    learner: str
+    color: str
+    marker: str
+    grid: Mapping[str, Sequence[Any]] | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
     network: tuple[str, ...] | None = None
 
+    @property
+    def learn(self) -> Callable[..., Result]:
+        """The learner."""
+        from align_rudder import baselines
+
+        return getattr(baselines, self.learner)
+
     def configurations(self) -> list[dict[str, Any]]:
         """Return every combination of the grid."""
+        grid = self.grid or {}
         return [
-            {**dict(zip(self.grid, values, strict=True)), **self.fixed}
-            for values in product(*self.grid.values())
+            {**dict(zip(grid, values, strict=True)), **self.fixed}
+            for values in product(*grid.values())
         ]
 
 
@@ -65,10 +81,18 @@ _SQIL = {
     "temperature": (1e-3, 1e-4),
 }
 
+
+def _variant(label: str, color: str, marker: str, **fixed: Any) -> Method:
+    """Return a variant of Align-RUDDER."""
+    return Method(label, "learn_align_rudder", color, marker, fixed=fixed)
+
+
 METHODS: dict[str, Method] = {
     "align-rudder": Method(
         "Align-RUDDER",
-        learn_align_rudder,
+        "learn_align_rudder",
+        "vermillion",
+        "o",
         {
             "initial_mean": _MEANS,
             "initial_scale": (0.3, 0.5),
@@ -78,7 +102,9 @@ METHODS: dict[str, Method] = {
     ),
     "bc-q": Method(
         "BC+Q",
-        learn_q,
+        "learn_q",
+        "blue",
+        "s",
         {
             "initial_mean": _MEANS,
             "initial_scale": (0.1, 0.3),
@@ -87,7 +113,9 @@ METHODS: dict[str, Method] = {
     ),
     "control": Method(
         "BC+Q(λ)",
-        learn_q,
+        "learn_q",
+        "green",
+        "D",
         {
             "initial_mean": _MEANS,
             "learning_rate": (0.1, 0.2),
@@ -96,7 +124,9 @@ METHODS: dict[str, Method] = {
     ),
     "dqfd": Method(
         "DQfD",
-        learn_dqfd,
+        "learn_dqfd",
+        "orange",
+        "^",
         {
             "initial_mean": _MEANS,
             "learning_rate": (0.01, 0.02),
@@ -106,7 +136,9 @@ METHODS: dict[str, Method] = {
     ),
     "rudder": Method(
         "RUDDER (LSTM)",
-        learn_rudder,
+        "learn_rudder",
+        "sky",
+        "P",
         {
             "initial_mean": _MEANS[:2],
             "learning_rate": (0.03, 0.1),
@@ -115,11 +147,15 @@ METHODS: dict[str, Method] = {
         },
         network=("random_episodes",),
     ),
-    "sqil": Method("SQIL", learn_sqil, _SQIL, {"absorbing": False}),
-    "sqil-absorbing": Method("SQIL, absorbing end", learn_sqil, _SQIL, {"absorbing": True}),
+    "sqil": Method("SQIL", "learn_sqil", "purple", "v", _SQIL, {"absorbing": False}),
+    "sqil-absorbing": Method(
+        "SQIL, absorbing end", "learn_sqil", "#8F4E73", "<", _SQIL, {"absorbing": True}
+    ),
     "gail": Method(
         "GAIL",
-        learn_gail,
+        "learn_gail",
+        "gray",
+        "X",
         {
             "discriminator_rate": (0.03, 0.1),
             "entropy": (0.01, 0.1),
@@ -130,7 +166,9 @@ METHODS: dict[str, Method] = {
     ),
     "gail-absorbing": Method(
         "GAIL, absorbing end",
-        learn_gail,
+        "learn_gail",
+        "#333333",
+        "*",
         {
             "discriminator_rate": (0.1, 0.3),
             "policy_rate": (0.1, 0.3),
@@ -139,43 +177,77 @@ METHODS: dict[str, Method] = {
         },
         {"absorbing": True},
     ),
+    "kappa": _variant("A, κ window", "green", "D", method="kappa"),
+    "direct": _variant("A, direct", "orange", "^", method="direct"),
+    "method-c": _variant("C, Q-learning on R", "sky", "P", method="q-learning"),
+    "subtasks": _variant("A, one table per sub-task", "purple", "v", subtasks=True),
+    "settled": _variant("A, correction on last step", "#8F4E73", "<", settle=True),
 }
 
-VARIANTS: dict[str, Method] = {
-    "kappa": Method("A, κ window", learn_align_rudder, fixed={"method": "kappa"}),
-    "direct": Method("A, direct", learn_align_rudder, fixed={"method": "direct"}),
-    "method-c": Method("C, Q-learning on R", learn_align_rudder, fixed={"method": "q-learning"}),
-    "subtasks": Method("A, one table per sub-task", learn_align_rudder, fixed={"subtasks": True}),
-    "settled": Method("A, correction on last step", learn_align_rudder, fixed={"settle": True}),
+COMPARED = tuple(name for name, method in METHODS.items() if method.grid is not None)
+VARIANTS = tuple(name for name, method in METHODS.items() if method.grid is None)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model whose redistributed reward is looked at on KeyChest.
+
+    Attributes:
+        label: How tables and figures name it.
+        color: Its color in figures, by its name in the palette.
+        events: Name of its events in `align_rudder.events` and their options; None for the LSTM.
+    """
+
+    label: str
+    color: str
+    events: tuple[str, Mapping[str, Any]] | None = None
+
+
+KEY_CHEST = "key-chest"
+MODELS = {
+    "alignment": Model(
+        "alignment, state differences, large clusters removed",
+        "vermillion",
+        ("DeltaEvents", {"max_share": 0.25}),
+    ),
+    "alignment-all": Model("alignment, state differences", "orange", ("DeltaEvents", {})),
+    "alignment-states": Model(
+        "alignment, clusters of states", "gray", ("StateEvents", {"max_events": 15})
+    ),
+    "lstm": Model("LSTM (RUDDER)", "sky"),
 }
 
 
-def all_methods() -> dict[str, Method]:
-    """Return methods and variants by name."""
-    return {**METHODS, **VARIANTS}
-
-
-def check_methods(names: Sequence[str]) -> None:
-    """Say which name is not a method."""
+def check_methods(names: Iterable[str], known: Iterable[str] = METHODS) -> None:
+    """Say which name is not one of those that are known."""
     for name in names:
-        if name not in all_methods():
-            raise ValueError(
-                f"method {name!r} is not known; use some of {', '.join(all_methods())}"
-            )
+        if name not in known:
+            raise ValueError(f"method {name!r} is not known; use some of {', '.join(known)}")
 
 
-def read_parameters(path: Any) -> dict[str, dict[str, Any]]:
-    """Return the hyper-parameters of the methods that a file holds."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))["parameters"]
-        if not all(isinstance(values, dict) for values in found.values()):
-            raise ValueError("an entry is no dict")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{path} does not hold hyper-parameters (of methods by name, under 'parameters'): "
-            f"{error!r}; `align-rudder tune` writes such a file"
-        ) from None
-    return found
+def read_parameters(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
+    """Return the hyper-parameters of the methods that a file holds, as `tune` writes it."""
+    methods = {name: _arguments_of(method) for name, method in METHODS.items()}
+    held = Table(methods, optional=tuple(methods))
+    kind = Table({"how": Text(), "parameters": held}, optional=("how",))
+    return read_json(path, kind, remedy="`align-rudder tune` writes such a file")["parameters"]
+
+
+def _arguments_of(method: Method) -> Table:
+    """Return what a method's hyper-parameters may be: arguments of its learner with a default."""
+    kinds: dict[str, Kind] = {}
+    for name, argument in signature(method.learn).parameters.items():
+        default = argument.default
+        if isinstance(default, bool):
+            kinds[name] = Flag()
+        elif isinstance(default, (int, float)) and name != "seed":
+            whole = isinstance(default, int)
+            kinds[name] = Whole() if whole else Number(-_LARGE, _LARGE)
+        elif isinstance(default, str):
+            kinds[name] = Text()  # the learner says which there are
+        elif isinstance(default, tuple):
+            kinds[name] = Many(Number(-_LARGE, _LARGE), len(default), len(default))
+    return Table(kinds, optional=tuple(kinds))
 
 
 def chosen_parameters(path: str | os.PathLike[str] | None = None) -> dict[str, dict[str, Any]]:
@@ -185,12 +257,10 @@ def chosen_parameters(path: str | os.PathLike[str] | None = None) -> dict[str, d
         path: A file that `align-rudder tune` wrote; None for the one in the package. A method that
             it does not hold has the package's.
     """
-    found = read_parameters(files("align_rudder.studies.rooms") / "hyperparameters.json")
+    found = read_parameters(str(files("align_rudder.studies.rooms") / "hyperparameters.json"))
     if path is not None:
-        if not Path(path).is_file():
-            raise ValueError(f"{path} is not there; `align-rudder tune` writes such a file")
-        found = {**found, **read_parameters(Path(path))}
+        found = {**found, **read_parameters(path)}
     return {
         name: {**found.get(name, found["align-rudder"]), **method.fixed}
-        for name, method in all_methods().items()
+        for name, method in METHODS.items()
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,11 @@ from align_rudder._warnings import AlignRudderWarning
 from align_rudder.baselines.lstm import LstmRudder
 from align_rudder.baselines.rudder import random_episodes_of
 from align_rudder.episodes import Episode
-from align_rudder.studies.rooms.methods import all_methods
+from align_rudder.studies.rooms.methods import METHODS
 from align_rudder.studies.rooms.settings import Setting, demonstrations, environment
 from align_rudder.tasks.mdp import TabularMDP
 
-__all__ = ["BATCH", "jobs", "load", "missing", "save", "small"]
+__all__ = ["BATCH", "load", "missing", "require_jax", "save", "small", "train"]
 
 BATCH = 10
 """Trials whose networks are trained together: always seeds 0–9, 10–19 and so on, so that what a
@@ -29,7 +29,7 @@ Parameters = Callable[[Setting], Mapping[str, Any]]
 
 
 def _network_parameters(setting: Setting, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    names = all_methods()[setting.method].network or ()
+    names = METHODS[setting.method].network or ()
     return {name: parameters[name] for name in names if name in parameters}
 
 
@@ -46,7 +46,7 @@ def missing(
         raise ValueError(f"{folder} is a file; a folder for networks is needed there. Move it away")
     out: dict[Path, Batch] = {}
     for setting, seed in todo:
-        if all_methods()[setting.method].network is None:
+        if METHODS[setting.method].network is None:
             continue
         chosen = _network_parameters(setting, parameters(setting))
         if not _path(folder, setting, seed, chosen).exists():
@@ -64,12 +64,6 @@ def require_jax() -> None:
             "RUDDER's networks need JAX, Equinox and Optax: pip install 'align-rudder[jax]', or "
             "leave RUDDER out by naming the other methods (--methods align-rudder bc-q control …)"
         )
-
-
-def jobs(batches: Sequence[Batch]) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]]:
-    """Return the batches as jobs for workers."""
-    for batch in batches:
-        yield train, batch
 
 
 def train(
@@ -106,7 +100,7 @@ def load(
     folder: Path, setting: Setting, seed: int, parameters: Mapping[str, Any]
 ) -> LstmRudder | None:
     """Return the network of a trial, None for a method that has none."""
-    if all_methods()[setting.method].network is None:
+    if METHODS[setting.method].network is None:
         return None
     path = _path(folder, setting, seed, _network_parameters(setting, parameters))
     try:

@@ -1,25 +1,75 @@
-"""What is run: the settings of every study."""
+"""What is run: the settings of every study of the rooms.
+
+Nothing heavy is imported here: command lines take their choices from these tables.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from align_rudder.episodes import Episode
-from align_rudder.studies.rooms.methods import METHODS, VARIANTS, check_methods
-from align_rudder.tasks import RoomsEnv
+from align_rudder.studies.rooms.methods import COMPARED, KEY_CHEST, VARIANTS, check_methods
 
-__all__ = ["DEMOS", "POOL", "STUDIES", "Setting", "demonstrations", "environment", "settings_of"]
+if TYPE_CHECKING:
+    from align_rudder.episodes import Episode
+    from align_rudder.tasks import RoomsEnv
+
+__all__ = [
+    "DEMOS",
+    "EXPERIMENTS",
+    "POOL",
+    "STUDIES",
+    "Setting",
+    "demonstrations",
+    "environment",
+    "settings_of",
+]
 
 POOL = 100
 DEMOS = (2, 5, 10, 50, 100)
-STUDIES = ("four-rooms", "eight-rooms", "stochastic", "clusters", "variants", "scaling")
-TRIALS = {"stochastic": 50, "scaling": 50}
-_SLIPS = {4: (0.05, 0.10, 0.15, 0.25, 0.40), 8: (0.05, 0.10)}
-_CLUSTERS = (2, 5, 8, 10, 12, 15)
-_ROOMS = (2, 4, 8, 16, 32)
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a study compares.
+
+    Attributes:
+        worlds: Rooms, probability of a random move, and most events of Align-RUDDER.
+        methods: Methods.
+        demos: Numbers of demonstrations.
+        trials: Trials of each setting.
+    """
+
+    worlds: Sequence[tuple[int, float, int]]
+    methods: tuple[str, ...] = COMPARED
+    demos: tuple[int, ...] = DEMOS
+    trials: int = 100
+
+
+STUDIES = {
+    "four-rooms": Study([(4, 0.01, 15)]),
+    "eight-rooms": Study([(8, 0.01, 15)]),
+    "stochastic": Study(
+        [(4, slip, 15) for slip in (0.05, 0.10, 0.15, 0.25, 0.40)]
+        + [(8, slip, 15) for slip in (0.05, 0.10)],
+        ("align-rudder", "bc-q", "control", "dqfd", "rudder", "sqil-absorbing"),
+        trials=50,
+    ),
+    "clusters": Study([(4, 0.01, most) for most in (2, 5, 8, 10, 12, 15)], ("align-rudder",)),
+    "variants": Study([(4, 0.01, 15), (8, 0.01, 15)], ("align-rudder", *VARIANTS)),
+    "scaling": Study(
+        [(rooms, 0.01, max(15, 2 * rooms)) for rooms in (2, 4, 8, 16, 32)],
+        ("align-rudder", "bc-q", "dqfd", "control"),
+        (10,),
+        trials=50,
+    ),
+}
+
+
+EXPERIMENTS = (*STUDIES, KEY_CHEST)
+"""Names of all experiments of the paper."""
 
 
 @dataclass(frozen=True, order=True)
@@ -61,6 +111,8 @@ class Setting:
 @lru_cache(maxsize=8)
 def environment(rooms: int, slip: float) -> RoomsEnv:
     """Return the environment of a setting."""
+    from align_rudder.tasks import RoomsEnv
+
     return RoomsEnv(rooms, slip)
 
 
@@ -81,36 +133,22 @@ def settings_of(
     """
     if study not in STUDIES:
         raise ValueError(f"study {study!r} is not known; use one of {', '.join(STUDIES)}")
-    of_study = {
-        "clusters": ("align-rudder",),
-        "scaling": ("align-rudder", "bc-q", "dqfd", "control"),
-        "stochastic": ("align-rudder", "bc-q", "control", "dqfd", "rudder", "sqil-absorbing"),
-        "variants": ("align-rudder", *VARIANTS),
-    }
-    methods = tuple(dict.fromkeys(methods)) if methods else of_study.get(study, tuple(METHODS))
+    methods = tuple(dict.fromkeys(methods or STUDIES[study].methods))
     check_methods(methods)
-    demos = tuple(dict.fromkeys(demos)) if demos else {"scaling": (10,)}.get(study, DEMOS)
+    demos = tuple(dict.fromkeys(demos or STUDIES[study].demos))
     for n in demos:
         if not 2 <= n <= POOL:
             raise ValueError(
                 f"{n} demonstrations were asked for; every trial has a pool of {POOL}, and an "
                 f"alignment needs 2, so give numbers from 2 to {POOL}"
             )
-    if study == "scaling" and len(set(demos)) > 1:
+    if study == "scaling" and len(demos) > 1:
         raise ValueError(f"the scaling study is of one number of demonstrations, not {demos}")
     if study == "clusters" and methods != ("align-rudder",):
         raise ValueError("the study of clusters is of align-rudder alone; leave out --methods")
-    worlds = {
-        "four-rooms": [(4, 0.01, 15)],
-        "eight-rooms": [(8, 0.01, 15)],
-        "stochastic": [(rooms, slip, 15) for rooms in _SLIPS for slip in _SLIPS[rooms]],
-        "clusters": [(4, 0.01, most) for most in _CLUSTERS],
-        "variants": [(4, 0.01, 15), (8, 0.01, 15)],
-        "scaling": [(rooms, 0.01, max(15, 2 * rooms)) for rooms in _ROOMS],
-    }[study]
     return [
         Setting(rooms, slip, most, n, method)
-        for rooms, slip, most in worlds
+        for rooms, slip, most in STUDIES[study].worlds
         for method in methods
         for n in demos
     ]

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.stats import mannwhitneyu
 
 from align_rudder.studies.rooms.settings import Setting
-from align_rudder.studies.rooms.store import TrialRecord
+from align_rudder.studies.rooms.trials import TrialRecord
+from align_rudder.studies.statistics import mean_interval
 
 __all__ = ["Summary", "compare", "summarise"]
 
@@ -47,32 +48,25 @@ class Summary:
         return {**setting, **found}
 
 
-def summarise(
-    records: Iterable[TrialRecord], settings: Sequence[Setting], seeds: Sequence[int]
-) -> list[Summary]:
-    """Return the summary of each setting over the given seeds."""
-    wanted, chosen = set(seeds), set(settings)
+def summarise(records: Iterable[TrialRecord], settings: Sequence[Setting]) -> list[Summary]:
+    """Return the summary of each setting that has trials."""
     by_setting: dict[Setting, list[TrialRecord]] = {s: [] for s in settings}
     for record in records:
-        if record.setting in chosen and record.seed in wanted:
+        if record.setting in by_setting:
             by_setting[record.setting].append(record)
     return [_summary(s, sorted(r, key=lambda x: x.seed)) for s, r in by_setting.items() if r]
 
 
 def _summary(setting: Setting, records: list[TrialRecord]) -> Summary:
-    episodes = np.array([r.episodes for r in records], float)
-    rng = np.random.default_rng(0)
-    means = rng.choice(episodes, (2000, len(episodes))).mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
+    episodes = [r.episodes for r in records]
     return Summary(
         setting,
         len(records),
-        float(episodes.mean()),
-        float(low),
-        float(high),
+        float(np.mean(episodes)),
+        *mean_interval(episodes),
         float(np.median(episodes)),
         sum(not r.solved for r in records),
-        tuple(r.episodes for r in records),
+        tuple(episodes),
     )
 
 

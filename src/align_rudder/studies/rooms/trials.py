@@ -1,21 +1,67 @@
-"""One trial, and the networks that trials of RUDDER need."""
+"""One trial of a learner, and what is kept of it."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from align_rudder._warnings import AlignRudderWarning
 from align_rudder.baselines.protocol import Protocol
-from align_rudder.studies.rooms.methods import all_methods
+from align_rudder.studies.rooms.methods import METHODS
 from align_rudder.studies.rooms.settings import Setting, demonstrations, environment
-from align_rudder.studies.rooms.store import TrialRecord
 
-__all__ = ["CURVES", "curve_points", "run_trial"]
+__all__ = ["CURVES", "TrialRecord", "curve_points", "run_trial"]
 
 CURVES = 10
 """Of so many trials of a setting the learning curve is kept."""
+
+
+class TrialRecord(NamedTuple):
+    """A finished trial of a learner.
+
+    Attributes:
+        setting: Its setting.
+        seed: Its seed.
+        episodes: Episodes to the target, or the cap.
+        solved: Whether the target was reached.
+        steps: Environment steps of learning.
+        curve: Mean return at some evaluations, kept for some trials only.
+    """
+
+    setting: Setting
+    seed: int
+    episodes: int
+    solved: bool
+    steps: int
+    curve: tuple[float, ...] = ()
+
+    @property
+    def key(self) -> tuple[Setting, int]:
+        """Setting and seed."""
+        return self.setting, self.seed
+
+    @classmethod
+    def columns(cls) -> list[str]:
+        """Return the names of the values."""
+        return [*Setting.columns(), *cls._fields[1:]]
+
+    def row(self) -> list[str]:
+        """Return the values as text."""
+        numbers = (self.seed, self.episodes, int(self.solved), self.steps)
+        return [*self.setting.values(), *map(str, numbers), " ".join(f"{x:g}" for x in self.curve)]
+
+    @classmethod
+    def parse(cls, row: dict[str, str]) -> Self:
+        """Return the trial of a row."""
+        return cls(
+            Setting.parse(row),
+            int(row["seed"]),
+            int(row["episodes"]),
+            row["solved"] == "1",
+            int(row["steps"]),
+            tuple(map(float, row["curve"].split())),
+        )
 
 
 def run_trial(
@@ -34,12 +80,12 @@ def run_trial(
         protocol: How the trial is run and judged.
         network: The trained network, for a method that has one.
     """
-    method = all_methods()[setting.method]
+    method = METHODS[setting.method]
     options = {**parameters}
     if method.network is not None:
         options = {k: v for k, v in options.items() if k not in method.network}
         options["model"] = network
-    if method.learn.__name__ == "learn_align_rudder":
+    if method.learner == "learn_align_rudder":
         options["max_events"] = setting.max_events
     mdp = environment(setting.rooms, setting.slip).mdp
     demos = demonstrations(setting, seed)

@@ -13,14 +13,22 @@ import numpy as np
 
 from align_rudder.baselines.protocol import Protocol
 from align_rudder.files import write_json
-from align_rudder.studies.rooms.methods import METHODS, check_methods, read_parameters
-from align_rudder.studies.rooms.runner import Workers, run_settings
+from align_rudder.runs.workers import Workers
+from align_rudder.studies.rooms.methods import (
+    COMPARED,
+    METHODS,
+    VARIANTS,
+    check_methods,
+    read_parameters,
+)
+from align_rudder.studies.rooms.runner import run_settings
 from align_rudder.studies.rooms.settings import Setting
 from align_rudder.studies.rooms.statistics import Summary, summarise
-from align_rudder.studies.rooms.store import Store, TrialRecord
-from align_rudder.studies.rooms.tables import Table
+from align_rudder.studies.rooms.trials import TrialRecord
+from align_rudder.studies.tables import Table
+from align_rudder.studies.trials import open_trials
 
-__all__ = ["FIRST_SEED", "tune"]
+__all__ = ["FIRST_SEED", "configuration", "tune"]
 
 FIRST_SEED = 100_000
 _WORLDS = ((4, 0.01), (8, 0.01))
@@ -55,14 +63,9 @@ def tune(
     if trials < 1:
         raise ValueError(f"{trials} trials were asked for; at least 1 is needed")
     for name in methods:
-        if name not in METHODS:
+        if name in VARIANTS:
             raise ValueError(f"{name} is a variant of Align-RUDDER and takes its hyper-parameters")
     seeds = range(FIRST_SEED, FIRST_SEED + trials)
-    config = {
-        "study": "tune",
-        "protocol": asdict(protocol),
-        "grids": {name: METHODS[name].configurations() for name in METHODS},
-    }
     settings = [
         Setting(rooms, slip, 15, demos, name, variant)
         for name in methods
@@ -70,9 +73,9 @@ def tune(
         for rooms, slip in _WORLDS
         for demos in _DEMOS
     ]
-    with Store(folder, config, TrialRecord) as store:
+    with open_trials(folder, configuration(protocol), TrialRecord) as store:
         run_settings(settings, seeds, store, parameters_of, protocol, workers, progress)
-        found = summarise(store.trials.values(), settings, list(seeds))
+        found = summarise((r for r in store.found.values() if r.seed in seeds), settings)
     chosen, tables = {}, []
     for name in methods:
         mine = [s for s in found if s.setting.method == name]
@@ -84,6 +87,12 @@ def tune(
     others = read_parameters(path) if path.exists() else {}
     write_json(path, {"how": how, "parameters": {**others, **chosen}})
     return chosen, tables
+
+
+def configuration(protocol: Protocol) -> dict[str, Any]:
+    """Return what the trials depend on beside their setting and seed."""
+    grids = {name: METHODS[name].configurations() for name in COMPARED}
+    return {"study": "tune", "protocol": asdict(protocol), "grids": grids}
 
 
 def parameters_of(setting: Setting) -> dict[str, Any]:

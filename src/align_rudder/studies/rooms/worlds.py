@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,69 +13,55 @@ from align_rudder.episodes import Episode
 from align_rudder.events import StateEvents
 from align_rudder.model import AlignRudder
 from align_rudder.show.figures import event_color, grid_of
-from align_rudder.show.figures.maps import draw_walls
+from align_rudder.show.figures.colors import OKABE_ITO
+from align_rudder.show.figures.maps import draw_clusters, draw_walls
+from align_rudder.studies.rooms.settings import environment
 from align_rudder.tasks import RoomsEnv
 
 __all__ = ["cluster_figure", "trajectory_figure"]
 
-_START, _TARGET, _ENTRY, _ARRIVAL = "#D55E00", "#009E73", "#F0E442", "#56B4E9"
+_SEED = 0  # of the demonstrations
+_START, _TARGET, _ENTRY, _ARRIVAL = (
+    OKABE_ITO[name] for name in ("vermillion", "green", "yellow", "sky")
+)
 
 
 def _square(ax: Axes, cell: tuple[int, int], color: str) -> None:
     ax.add_patch(Rectangle((cell[1] - 0.5, cell[0] - 0.5), 1, 1, color=color, lw=0))
 
 
-def cluster_figure(panels: Sequence[tuple[str, RoomsEnv, int]], seed: int = 0) -> Figure:
+def cluster_figure() -> Figure:
     """Return the clusters that become events, on the grid.
 
-    In room 1 a cell has one state for each portal entry: it takes the colour of the cluster that
+    In room 1 a cell has one state for each portal entry: it takes the color of the cluster that
     most of its visited states belong to.
-
-    Args:
-        panels: Title, environment and number of demonstrations of each panel.
-        seed: Seed of the demonstrations.
     """
-    columns = 3
-    rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(11.0, 2.6 * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for ax in axes[len(panels) :]:
-        ax.set_visible(False)
-    for ax, (title, env, n) in zip(axes, panels):
-        events = StateEvents(max_events=15).fit(env.demonstrations(n, seed))
-        votes: dict[tuple[int, int], list[int]] = {}
-        for state, label in zip(events.states_[:, 0], events.labels_, strict=True):
-            votes.setdefault(env.map.cell(int(state))[0], []).append(int(label))
-        image = np.ones((*env.map.shape, 3))
-        for cell, labels in votes.items():
-            image[cell] = event_color(int(np.bincount(labels).argmax()))
-        ax.imshow(image, interpolation="nearest")
-        draw_walls(ax, grid_of(env))
-        ax.set_title(f"{title}: {events.n_events} clusters", fontsize=9, loc="left")
+    figure = Figure(figsize=(11.0, 5.2), layout="constrained")
+    panels = product((4, 8), ((25, 0.01), (10, 0.01), (25, 0.05)))
+    for ax, (rooms, (n, slip)) in zip(figure.subplots(2, 3).flat, panels, strict=True):
+        env = environment(rooms, slip)
+        events = StateEvents(max_events=15).fit(env.demonstrations(n, _SEED))
+        draw_clusters(ax, events, grid_of(env))
+        title = f"{n} demonstrations, slip {100 * slip:.0f} %: {events.n_events} clusters"
+        ax.set_title(title, fontsize=9, loc="left")
     return figure
 
 
-def trajectory_figure(envs: Sequence[tuple[str, RoomsEnv]], n: int = 10, seed: int = 0) -> Figure:
-    """Return a demonstration in each environment, and below it its redistributed reward.
-
-    Args:
-        envs: Title and environment.
-        n: Demonstrations that are aligned.
-        seed: Seed of the demonstrations.
-    """
-    widths = [env.map.shape[1] for _, env in envs]
+def trajectory_figure() -> Figure:
+    """Return a demonstration in each environment, and below it its redistributed reward."""
+    envs = {"FourRooms": environment(4, 0.01), "EightRooms": environment(8, 0.01)}
+    widths = [env.map.shape[1] for env in envs.values()]
     figure = Figure(figsize=(0.26 * sum(widths) + 0.6, 6.2), layout="constrained")
     axes = figure.subplots(2, len(envs), squeeze=False, width_ratios=widths, height_ratios=[3, 2])
-    for (above, below), (title, env) in zip(axes.T, envs, strict=True):
-        demos = env.demonstrations(n, seed)
+    for (above, below), (title, env) in zip(axes.T, envs.items(), strict=True):
+        demos = env.demonstrations(10, _SEED)
         model = AlignRudder(StateEvents(max_events=15), strategies=1).fit(demos)
-        episode = env.demonstrations(1, seed + 1)[0]
+        episode = env.demonstrations(1, _SEED + 1)[0]
         _path(above, env, episode)
         above.set_title(title, fontsize=10, loc="left")
         rr = model.redistribute(episode)
         steps = np.arange(1, len(rr.rewards) + 1)
-        colors = [event_color(int(e)) if e >= 0 else "#bbbbbb" for e in rr.events]
-        below.bar(steps, rr.rewards, color=colors, width=1.0)
+        below.bar(steps, rr.rewards, color=[*map(event_color, rr.events.tolist())], width=1.0)
         below.axhline(0.0, color="black", lw=0.6)
         below.set(xlabel="step", xlim=(0, len(steps) + 1))
         below.set_title(

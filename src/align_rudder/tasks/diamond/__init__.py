@@ -1,1 +1,9 @@
 """ObtainDiamond on Craftax-Classic: the task, its expert and ten demonstrations."""
+
+from importlib.util import find_spec
+
+if find_spec("jax") is None or find_spec("craftax") is None:
+    raise ImportError(
+        "the diamond task needs JAX and Craftax; install them with "
+        "pip install 'align-rudder[diamond]'"
+    )

@@ -4,23 +4,52 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from craftax.craftax_classic.constants import BlockType
 from tqdm import tqdm
 
 from align_rudder.episodes import Episode
 from align_rudder.events import DeltaEvents
-from align_rudder.files import load_npz, save_npz
+from align_rudder.files import Array, Flag, Flags, Floats, Format, Ints, Many
 from align_rudder.model import AlignRudder
-from align_rudder.tasks.diamond.expert import expert_action
-from align_rudder.tasks.diamond.task import FEATURES, ITEMS, DiamondState, DiamondTask
+from align_rudder.tasks.diamond.expert import MARGIN, Scene, expert_action
+from align_rudder.tasks.diamond.task import (
+    FEATURES,
+    N_BLOCKS,
+    DiamondState,
+    DiamondTask,
+    items_of,
+    leaf_names,
+    vitals_of,
+)
 
-__all__ = ["Demonstration", "fit_demonstrations", "load_demonstrations", "play_expert"]
+__all__ = [
+    "Demonstration",
+    "Setup",
+    "Traces",
+    "fit_demonstrations",
+    "load_demonstrations",
+    "play_expert",
+    "prepare",
+    "save_demonstrations",
+    "save_shortest",
+    "scene_of",
+    "shortest",
+]
 
-_FORMAT, _VERSION = "align-rudder-diamond-demonstrations", 1
+_DEMONSTRATIONS = Format(
+    "align-rudder-diamond-demonstrations",
+    1,
+    header={"solved": Many(Flag())},
+    groups=("",),  # 0/…, 1/…: an array for each part of the states, and the actions
+    remedy="make it again with: align-rudder diamond demos",
+)
 
 
 class Demonstration(NamedTuple):
@@ -56,47 +85,96 @@ class Demonstration(NamedTuple):
         return Episode(observations, self.actions, rewards, terminated=True)
 
 
-def _shown(task: DiamondTask, state: DiamondState) -> dict[str, Any]:
-    """Return what the expert may know."""
+class Setup(NamedTuple):
+    """What learning begins with.
+
+    Attributes:
+        task: The task.
+        demos: The demonstrations.
+        model: The model that was fitted to them.
+    """
+
+    task: DiamondTask
+    demos: list[Demonstration]
+    model: AlignRudder
+
+    @property
+    def goals(self) -> list[str]:
+        """Symbols of the sub-goals."""
+        return [str(goal.symbol) for goal in self.model.subgoals_]
+
+    @property
+    def runs(self) -> list[tuple[DiamondState | None, np.ndarray]]:
+        """States and actions of each demonstration."""
+        return [(demo.states, demo.actions) for demo in self.demos]
+
+
+def prepare(path: str | os.PathLike[str] | None = None) -> Setup:
+    """Load demonstrations and align them.
+
+    Args:
+        path: A file that `align-rudder diamond demos` wrote; None for the ten of the package.
+    """
+    task = DiamondTask()
+    demos = load_demonstrations(path, task)
+    return Setup(task, demos, fit_demonstrations(task, demos))
+
+
+def fit_demonstrations(task: DiamondTask, demos: Sequence[Demonstration]) -> AlignRudder:
+    """Return the model: events found in the changes of items and achievements, aligned."""
+    without = [i for i, demo in enumerate(demos) if not demo.solved]
+    if without:
+        raise ValueError(f"demonstrations {without} found no diamond; give only runs that did")
+    episodes = [demo.episode(task) for demo in demos]
+    return AlignRudder(DeltaEvents(max_events=20, keys=FEATURES), strategies=1).fit(episodes)
+
+
+# The expert's runs
+
+
+def scene_of(task: DiamondTask, state: DiamondState) -> Scene:
+    """Return what the expert may know of a state."""
     world = state.world
-    mobs = jnp.zeros((task.map_size, task.map_size), jnp.uint8)
-    for bit, kind in ((1, world.zombies), (1, world.skeletons), (3, world.cows)):
+    seen = jnp.pad(state.seen, MARGIN, constant_values=BlockType.OUT_OF_BOUNDS.value)
+    y, x = world.player_position + MARGIN
+    mobs = cows = jnp.zeros(seen.shape, bool)
+    for kind in (world.zombies, world.skeletons, world.cows):
         away = jnp.abs(kind.position - world.player_position)
         near = kind.mask & (away <= jnp.array([3, 4])).all(axis=1)
-        rows = jnp.where(near, kind.position[:, 0], task.map_size)
-        mobs = mobs.at[rows, kind.position[:, 1]].max(jnp.uint8(bit), mode="drop")
-    return {
-        "seen": state.seen,
-        "mobs": mobs,
-        "place": world.player_position,
-        "facing": world.player_direction,
-        "items": jnp.stack([getattr(world.inventory, name) for name in ITEMS]),
-        "needs": jnp.stack(
-            [world.player_health, world.player_food, world.player_drink, world.player_energy]
-        ),
-        "asleep": world.is_sleeping,
-        "dark": world.light_level < 0.5,
-        "over": task.over(state),
-        "solved": task.solved(state),
-    }
-
-
-def _choose(shown: dict[str, np.ndarray], viewed: np.ndarray, t: int, i: int) -> int:
-    """Return the expert's action in the i-th world, given what it is shown at time t."""
-    return expert_action(
-        shown["seen"][i],
-        viewed,
-        t,
-        shown["mobs"][i] > 0,
-        shown["mobs"][i] == 3,
-        int(shown["place"][i, 0]),
-        int(shown["place"][i, 1]),
-        int(shown["facing"][i]),
-        shown["items"][i].astype(np.int64),
-        shown["needs"][i].astype(np.int64),
-        bool(shown["asleep"][i]),
-        bool(shown["dark"][i]),
+        rows = jnp.where(near, kind.position[:, 0] + MARGIN, len(seen))  # the others are dropped
+        cows = jnp.zeros_like(mobs).at[rows, kind.position[:, 1] + MARGIN].set(True, mode="drop")
+        mobs |= cows  # cows are the last kind
+    return Scene(
+        seen,
+        mobs,
+        cows,
+        y,
+        x,
+        world.player_direction,
+        items_of(state),
+        vitals_of(state),
+        world.is_sleeping,
+        world.light_level < 0.5,
     )
+
+
+class Traces:
+    """States of the worlds that still go on, as NumPy arrays; with Craftax, a state takes 25 kB."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[np.ndarray, Any]] = []
+
+    def add(self, states: Any, worlds: np.ndarray) -> None:
+        """Keep the states (N, …) of some of the worlds, given by their sorted numbers."""
+        self._kept.append((worlds, jax.tree.map(lambda x: np.asarray(x)[worlds], states)))
+
+    def of(self, world: int, length: int | None = None) -> Any:
+        """Return the first states of a world, all if None, stacked (T, …)."""
+        states = []
+        for worlds, kept in self._kept[:length]:
+            i = np.searchsorted(worlds, world)
+            states.append(jax.tree.map(lambda x, i=i: x[i], kept))
+        return jax.tree.map(lambda *x: np.stack(x), *states)
 
 
 def play_expert(
@@ -120,130 +198,124 @@ def play_expert(
     keys = jax.random.split(jax.random.key(seed), n + 1)
     state = jax.jit(lambda k: jax.lax.map(task.new_world, k, batch_size=32))(keys[1:])
     step = jax.jit(jax.vmap(task.step))
-    show = jax.jit(jax.vmap(lambda s: _shown(task, s)))
+    look = jax.jit(jax.vmap(lambda s: (scene_of(task, s), task.over(s), task.solved(s))))
     lengths, solved = np.full(n, max_steps), np.zeros(n, bool)
     going = np.ones(n, bool)
-    viewed = np.zeros((n, task.map_size, task.map_size), np.int64)
-    states, actions = [], []
+    viewed = np.zeros((n, *(task.map_size + 2 * MARGIN,) * 2), np.int64)
+    traces, actions = Traces(), []
     key = keys[0]
     for t in tqdm(range(max_steps + 1), "expert", disable=not progress):
-        shown = {name: np.asarray(value) for name, value in show(state).items()}
+        scenes, over, found = jax.tree.map(np.asarray, look(state))
         if t <= keep:
-            rows = np.flatnonzero(going)
-            states.append((rows, jax.tree.map(lambda x, rows=rows: np.asarray(x)[rows], state)))
-        newly = going & shown["over"]
-        lengths[newly], solved[newly] = t, shown["solved"][newly]
-        going &= ~shown["over"]
+            traces.add(state, np.flatnonzero(going))
+        newly = going & over
+        lengths[newly], solved[newly] = t, found[newly]
+        going &= ~over
         if not going.any() or t == max_steps:
             break
         chosen = np.zeros(n, np.int32)
         for i in np.flatnonzero(going):
-            chosen[i] = _choose(shown, viewed[i], t, int(i))
+            scene = Scene(*(x[i] if x.ndim > 1 else x[i].item() for x in scenes))
+            chosen[i] = expert_action(scene, viewed[i], t)
         key, here = jax.random.split(key)
         state = step(jax.random.split(here, n), state, jnp.asarray(chosen))
         actions.append(chosen)
-    out = []
-    for i, length in enumerate(lengths):
-        mine = []
-        for rows, kept in states[: length + 1] if length <= keep else []:
-            j = np.searchsorted(rows, i)
-            mine.append(jax.tree.map(lambda x, j=j: x[j], kept))
-        whole = jax.tree.map(lambda *x: np.stack(x), *mine) if mine else None
-        out.append(
-            Demonstration(whole, np.array([a[i] for a in actions[:length]]), bool(solved[i]))
+    return [
+        Demonstration(
+            traces.of(i, length + 1) if length <= keep else None,
+            np.array([chosen[i] for chosen in actions[:length]]),
+            bool(solved[i]),
         )
-    return out
+        for i, length in enumerate(lengths)
+    ]
 
 
 def shortest(runs: Sequence[Demonstration], n: int = 10) -> list[Demonstration]:
-    """Return the n shortest runs that found the diamond."""
-    found = sorted((r for r in runs if r.solved), key=lambda r: len(r.actions))
-    kept = [r for r in found if r.states is not None]
-    if len(kept) < n:
-        raise ValueError(
-            f"{len(found)} of {len(runs)} runs found a diamond, {len(kept)} of them short enough "
-            f"to be kept; {n} are needed: play more worlds (--worlds), for longer (--max-steps), "
-            "keep longer runs (--keep), or choose fewer (--n)"
-        )
-    return kept[:n]
+    """Return the n shortest runs that found the diamond and were kept, or as many as there are."""
+    kept = [run for run in runs if run.solved and run.states is not None]
+    return sorted(kept, key=lambda run: len(run.actions))[:n]
 
 
-def fit_demonstrations(task: DiamondTask, demos: Sequence[Demonstration]) -> AlignRudder:
-    """Return the model: events found in the changes of items and achievements, aligned."""
-    without = [i for i, demo in enumerate(demos) if not demo.solved]
-    if without:
-        raise ValueError(f"demonstrations {without} found no diamond; give only runs that did")
-    episodes = [demo.episode(task) for demo in demos]
-    return AlignRudder(DeltaEvents(max_events=20, keys=FEATURES), strategies=1).fit(episodes)
+def save_shortest(
+    path: str | os.PathLike[str], runs: Sequence[Demonstration], n: int = 10
+) -> list[Demonstration]:
+    """Return the n shortest runs that found the diamond, and save them.
+
+    If there are fewer, these are saved too, beside a file that is there already; then a
+    `ValueError` says so.
+    """
+    chosen = shortest(runs, n)
+    if len(chosen) == n:
+        save_demonstrations(path, chosen)
+        return chosen
+    there = Path(path)
+    if there.exists():  # it may be better
+        there = there.with_stem(f"{there.stem}-{len(chosen)}")
+    if chosen:
+        save_demonstrations(there, chosen)
+    raise ValueError(
+        f"{sum(run.solved for run in runs)} of {len(runs)} runs found a diamond, {len(chosen)} of "
+        f"them short enough to be kept{f' (in {there})' if chosen else ''}; {n} are needed: play "
+        "more worlds (--worlds), for longer (--max-steps), keep longer runs (--keep), or choose "
+        "fewer (--n)"
+    )
 
 
 # Files: leaves of the states by name, maps as bytes
-
-
-def _names(tree: Any) -> list[str]:
-    return [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
 
 
 def save_demonstrations(path: str | os.PathLike[str], demos: Sequence[Demonstration]) -> None:
     """Save demonstrations as one npz file."""
     arrays = {}
     for i, demo in enumerate(demos):
-        for name, leaf in zip(_names(demo.states), jax.tree.leaves(demo.states), strict=True):
-            small = leaf.astype(np.uint8) if name.endswith(".map") else leaf
-            arrays[f"{i}/{name}"] = small
+        for name, leaf in zip(leaf_names(demo.states), jax.tree.leaves(demo.states), strict=True):
+            arrays[f"{i}/{name}"] = leaf.astype(np.uint8) if name.endswith(".map") else leaf
         arrays[f"{i}/actions"] = demo.actions
     header = {"solved": [demo.solved for demo in demos]}
-    save_npz(path, _FORMAT, _VERSION, header, arrays)
+    _DEMONSTRATIONS.save(path, header, arrays)
 
 
-def load_demonstrations(path: str | os.PathLike[str], task: DiamondTask) -> list[Demonstration]:
-    """Load demonstrations that `save_demonstrations` wrote; anything else is refused."""
-    header, arrays = load_npz(path, _FORMAT, _VERSION)
-    like = jax.eval_shape(task.new_world, jax.random.key(0))
-    named = dict(zip(_names(like), jax.tree.leaves(like), strict=True))
+def load_demonstrations(
+    path: str | os.PathLike[str] | None, task: DiamondTask
+) -> list[Demonstration]:
+    """Load demonstrations that `save_demonstrations` wrote; anything else is refused.
+
+    Args:
+        path: The file; None for the ten demonstrations of the package.
+        task: The task.
+    """
+    path = path or str(files("align_rudder.tasks.diamond") / "demonstrations.npz")
+    names, parts = leaf_names(task.like), jax.tree.leaves(task.like)
+    needed: dict[str, Array] = {"actions": Ints("steps", high=task.n_actions - 1, dtype=None)}
+    needed |= {name: _part(name, leaf, task) for name, leaf in zip(names, parts, strict=True)}
     out = []
-    solved = header.get("solved")
-    if not isinstance(solved, list):
-        raise ValueError(f"{path} is damaged: it does not say which demonstrations found a diamond")
-    for i in range(len(solved)):
-        who = f"{path}: demonstration {i}"
-        for name in (*named, "actions"):
-            if f"{i}/{name}" not in arrays:
-                raise ValueError(
-                    f"{who} has no {name}; the file is damaged or of another version of Craftax; "
-                    "make it again with: align-rudder diamond demos"
-                )
-        actions = _checked_actions(arrays[f"{i}/actions"], who, task.n_actions)
-        found = [
-            _checked_state(arrays[f"{i}/{name}"], f"{who}, {name}", len(actions) + 1, leaf)
-            for name, leaf in named.items()
-        ]
-        states = jax.tree.unflatten(jax.tree.structure(like), found)
-        solved = bool(task.solved(jax.tree.map(lambda x: jnp.asarray(x[-1]), states)))
-        out.append(Demonstration(states, actions, solved))
+    with _DEMONSTRATIONS.open(path) as contents:
+        n = len(contents.header["solved"])
+        if len(contents.others) > n * len(needed):
+            raise ValueError(f"it has {len(contents.others)} arrays for {n} demonstrations")
+        for i in range(n):
+            arrays = contents.checked(f"{i}/", needed)
+            actions = arrays.pop("actions")
+            if not len(actions):
+                raise ValueError(f"demonstration {i} has no actions; at least one is needed")
+            found = [arrays[name] for name in names]
+            states = jax.tree.unflatten(jax.tree.structure(task.like), found)
+            task.check_states(states, (len(actions) + 1,))
+            solved = bool(task.solved(jax.tree.map(lambda x: jnp.asarray(x[-1]), states)))
+            out.append(Demonstration(states, actions, solved))
     return out
 
 
-def _checked_actions(actions: np.ndarray, who: str, n: int) -> np.ndarray:
-    if actions.ndim != 1 or len(actions) == 0 or actions.dtype.kind not in "iu":
-        raise ValueError(
-            f"{who}: actions are {actions.dtype} of shape {actions.shape}; whole numbers of shape "
-            "(steps,) are needed, at least one"
-        )
-    if actions.min() < 0 or actions.max() >= n:
-        wrong = actions[(actions < 0) | (actions >= n)][0]
-        raise ValueError(f"{who}: there is no action {wrong}; they go from 0 to {n - 1}")
-    return actions
-
-
-def _checked_state(array: np.ndarray, who: str, length: int, like: Any) -> np.ndarray:
-    if array.shape != (length, *like.shape):
-        raise ValueError(
-            f"{who} has shape {array.shape}; {(length, *like.shape)} is needed: a state before "
-            "each action and one after the last"
-        )
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError(
-            f"{who} is not finite at step {int(np.argwhere(~np.isfinite(array))[0][0])}"
-        )
-    return array.astype(like.dtype)
+def _part(name: str, leaf: Any, task: DiamondTask) -> Array:
+    """Return what an array of states may be: one before each action and one after the last."""
+    shape, dtype = ("steps+1", *leaf.shape), np.dtype(leaf.dtype)
+    if dtype.kind == "b":
+        return Flags(*shape)
+    if dtype.kind == "f":
+        return Floats(*shape, dtype=dtype)
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    if name in (".world.map", ".seen"):
+        low, high = 0, N_BLOCKS - 1
+    elif name == ".world.player_position":
+        low, high = 0, task.map_size - 1
+    return Ints(*shape, low=low, high=high, dtype=dtype)

@@ -2,55 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import gymnasium as gym
+import jax
+import jax.numpy as jnp
 import numpy as np
+from craftax.craftax_classic.constants import BLOCK_PIXEL_SIZE_HUMAN
 from gymnasium import spaces
 
-try:
-    import jax
-    import jax.numpy as jnp
-    from craftax.craftax_classic.constants import (
-        BLOCK_PIXEL_SIZE_HUMAN,
-        OBS_DIM,
-        Action,
-        BlockType,
-    )
-
-    from align_rudder.tasks.diamond.task import (
-        ACHIEVEMENTS,
-        FEATURES,
-        ITEMS,
-        DiamondState,
-        DiamondTask,
-    )
-except ImportError as error:
-    raise ImportError(
-        "AlignRudder/Diamond-v0 needs JAX and Craftax; install them with "
-        "pip install 'align-rudder[diamond]'"
-    ) from error
+from align_rudder.tasks.diamond.pictures import painter
+from align_rudder.tasks.diamond.task import (
+    ACHIEVEMENTS,
+    ACTIONS,
+    FEATURES,
+    ITEMS,
+    VITALS,
+    DiamondState,
+    DiamondTask,
+    vitals_of,
+)
 
 __all__ = ["ACTIONS", "DiamondEnv", "DiamondSnapshot"]
-
-ACTIONS = tuple(a.name.lower() for a in sorted(Action, key=lambda a: a.value))
-"""Names of the actions."""
-# The parts of `DiamondTask.encode`, in order.
-_PARTS: dict[str, tuple[int, ...]] = {
-    "blocks": (*OBS_DIM, len(BlockType)),
-    "mobs": (*OBS_DIM, 4),
-    "nearest": (12, 8),
-    "around": (9, 9, 3),
-    "numbers": (len(ITEMS) + 6,),
-    "has": (len(ITEMS),),
-    "has_several": (len(ITEMS),),
-    "direction": (4,),
-}
-_VITALS = ("health", "food", "drink", "energy")
 
 
 class DiamondSnapshot(NamedTuple):
@@ -70,14 +45,13 @@ class _Programs(NamedTuple):
     """The compiled functions of one map size, shared by all environments of that size.
 
     The last two results of each are the observation as a vector, and whole numbers: features,
-    health, food, drink, energy, place, time, whether terminated, whether solved.
+    vitals, place, time, whether terminated, whether solved.
     """
 
+    task: DiamondTask
     begin: Callable[..., Any]  # key -> state, key, vector, numbers
     step: Callable[..., Any]  # key, state, action -> state, vector, numbers
     look: Callable[..., Any]  # state -> vector, numbers
-    like: DiamondState  # shapes and types of a state
-    size: tuple[int, ...]  # shape of the vector
 
 
 @cache
@@ -85,26 +59,17 @@ def _programs(map_size: int) -> _Programs:
     # Without a time limit, `over` means dead or solved. The limit is kept in Python, where every
     # max_steps can use the same programs.
     task = DiamondTask(map_size, max_steps=np.iinfo(np.int32).max)
-    like = jax.eval_shape(task.new_world, jax.random.key(0))
 
     def look(state: DiamondState) -> tuple[jax.Array, jax.Array]:
         world = state.world
-        others = [
-            world.player_health,
-            world.player_food,
-            world.player_drink,
-            world.player_energy,
-            *world.player_position,
-            world.timestep,
-            task.over(state),
-            task.solved(state),
-        ]
-        numbers = [task.features(state), jnp.stack([jnp.asarray(x, jnp.int32) for x in others])]
-        return task.encode(task.observe(state)), jnp.concatenate(numbers)
+        others = [*world.player_position, world.timestep, task.over(state), task.solved(state)]
+        others = jnp.stack([jnp.asarray(x, jnp.int32) for x in others])
+        numbers = jnp.concatenate([task.features(state), vitals_of(state), others])
+        return task.encode(task.observe(state)), numbers
 
     def fixed(state: DiamondState) -> DiamondState:
         # Weak types, which differ between a new world and a later one, would compile twice.
-        return jax.tree.map(lambda x, y: jax.lax.convert_element_type(x, y.dtype), state, like)
+        return jax.tree.map(lambda x, y: jax.lax.convert_element_type(x, y.dtype), state, task.like)
 
     def begin(key: jax.Array) -> Any:
         for_world, for_steps = jax.random.split(_key(key))
@@ -116,24 +81,20 @@ def _programs(map_size: int) -> _Programs:
         state = fixed(task.step(now, state, action))
         return state, *look(state)
 
-    size = jax.eval_shape(look, like)[0].shape
-    return _Programs(jax.jit(begin), jax.jit(step), jax.jit(look), like, size)
+    return _Programs(task, jax.jit(begin), jax.jit(step), jax.jit(look))
 
 
 @cache
-def _renderer() -> Callable[..., Any]:
-    from craftax.craftax_classic.renderer import make_craftax_pixel_renderer
+def _part_shapes() -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the parts of the vector, in order."""
+    task, shapes = DiamondTask(), {}
 
-    with contextlib.redirect_stdout(sys.stderr):  # Craftax reports on its textures
-        draw = make_craftax_pixel_renderer(BLOCK_PIXEL_SIZE_HUMAN)
+    def note(state: DiamondState) -> None:
+        parts = task.parts(task.observe(state))
+        shapes.update({name: part.shape for name, part in parts.items()})
 
-    def picture(state: DiamondState) -> jax.Array:
-        world = state.world
-        noise = jax.random.fold_in(jax.random.key(0), world.timestep)
-        pixels = draw(world.replace(state_rng=noise))  # pyright: ignore[reportAttributeAccessIssue]
-        return jnp.clip(pixels, 0, 255).astype(jnp.uint8)
-
-    return jax.jit(picture)
+    jax.eval_shape(note, task.like)
+    return shapes
 
 
 def _key(data: jax.Array) -> jax.Array:
@@ -239,7 +200,8 @@ class DiamondEnv(gym.Env[Any, Any]):
         self.render_mode = render_mode
         self.action_space = spaces.Discrete(len(ACTIONS))
         bound = max(1.0, (map_size - 1) / 16)  # that of "nearest", the widest
-        vector = spaces.Box(-bound, bound, _programs(map_size).size)
+        size = sum(int(np.prod(shape)) for shape in _part_shapes().values())
+        vector = spaces.Box(-bound, bound, (size,))
         self.observation_space: spaces.Space[Any] = vector
         if not flat:
             entries: dict[str, spaces.Space[Any]] = {name: spaces.Discrete(10) for name in ITEMS}
@@ -305,7 +267,7 @@ class DiamondEnv(gym.Env[Any, Any]):
             "achievements": {
                 name: bool(made) for name, made in zip(ACHIEVEMENTS, features[len(ITEMS) :])
             },
-            **dict(zip(_VITALS, vitals)),
+            **dict(zip(VITALS, vitals)),
             "position": np.array([row, column]),
             "time": time,
             "is_success": bool(solved),
@@ -318,18 +280,18 @@ class DiamondEnv(gym.Env[Any, Any]):
     @staticmethod
     def parts(vector: np.ndarray) -> dict[str, np.ndarray]:
         """Return the parts of a vector by name, or of a batch of vectors (last axis)."""
-        sizes = [int(np.prod(shape)) for shape in _PARTS.values()]
-        vector = np.asarray(vector)
-        if vector.shape[-1:] != (sum(sizes),):
+        shapes, vector = _part_shapes(), np.asarray(vector)
+        ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])
+        if vector.shape[-1:] != (ends[-1],):
             raise ValueError(
-                f"the vector has shape {vector.shape}, {sum(sizes)} numbers are needed; give an "
+                f"the vector has shape {vector.shape}, {ends[-1]} numbers are needed; give an "
                 'observation of flat=True or the entry "vector" of the dict'
             )
-        found, at = {}, 0
-        for size, (name, shape) in zip(sizes, _PARTS.items()):
-            found[name] = vector[..., at : at + size].reshape(*vector.shape[:-1], *shape)
-            at += size
-        return found
+        found = np.split(vector, ends[:-1], axis=-1)
+        return {
+            name: part.reshape(*vector.shape[:-1], *shape)
+            for part, (name, shape) in zip(found, shapes.items(), strict=True)
+        }
 
     def save_state(self) -> DiamondSnapshot:
         """Return all that the rest of the episode depends on, random numbers included."""
@@ -359,11 +321,16 @@ class DiamondEnv(gym.Env[Any, Any]):
             )
         if seed is not None:
             snapshot = snapshot._replace(key=_random_key(np.random.default_rng(seed)))
-        programs = _programs(self.map_size)
-        needed = DiamondSnapshot(programs.like, np.zeros(2, np.uint32))
-        _check_leaves(snapshot, needed, self.map_size)
-        self._state, self._key = _placed(tuple(snapshot))
-        obs, info, self._ended, _ = self._observed(*programs.look(self._state))
+        state, key = jax.tree.map(np.asarray, tuple(snapshot))
+        task, *_, look = _programs(self.map_size)
+        task.check_states(state)
+        if key.shape != (2,) or key.dtype != np.uint32:
+            raise ValueError(
+                f"the key has shape {key.shape} and type {key.dtype}; (2,) and uint32 are needed, "
+                "as save_state() returns them"
+            )
+        self._state, self._key = _placed((state, key))
+        obs, info, self._ended, _ = self._observed(*look(self._state))
         return obs, info
 
     def render(self) -> Any:
@@ -376,32 +343,4 @@ class DiamondEnv(gym.Env[Any, Any]):
             return None
         if self._state is None:
             raise gym.error.ResetNeeded("there is nothing to render before reset; call reset()")
-        return np.array(_renderer()(self._state))
-
-
-def _check_leaves(given: DiamondSnapshot, needed: DiamondSnapshot, map_size: int) -> None:
-    """Raise an error unless this can be a state of this size: shapes, types, place and items."""
-    if jax.tree.structure(given) != jax.tree.structure(needed):
-        raise ValueError(
-            "the state has other parts than a state of this environment; it was saved with another "
-            "version of Craftax or was not made by save_state()"
-        )
-    for (path, leaf), like in zip(
-        jax.tree_util.tree_leaves_with_path(given), jax.tree.leaves(needed)
-    ):
-        leaf = np.asarray(leaf)
-        if leaf.shape != like.shape or leaf.dtype != like.dtype:
-            raise ValueError(
-                f"{jax.tree_util.keystr(path)[1:]} has shape {leaf.shape} and type {leaf.dtype}, "
-                f"{like.shape} and {like.dtype} are needed with map_size={map_size}; give one "
-                "state (not a stack of them) of an environment with the same map_size"
-            )
-        if leaf.dtype.kind == "f" and not np.isfinite(leaf).all():
-            raise ValueError(f"{jax.tree_util.keystr(path)[1:]} is not finite; give another state")
-    world = given.state.world
-    place = np.asarray(world.player_position)
-    if (place < 0).any() or (place >= map_size).any():
-        raise ValueError(f"the player is at {place.tolist()}; 0 to {map_size - 1} are needed")
-    for name in ITEMS:
-        if not 0 <= (number := int(getattr(world.inventory, name))) <= 9:
-            raise ValueError(f"the player has {number} of {name}; 0 to 9 are possible")
+        return np.array(painter(BLOCK_PIXEL_SIZE_HUMAN)(self._state.world))

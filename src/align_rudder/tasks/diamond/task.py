@@ -2,63 +2,56 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from craftax.craftax_classic.constants import OBS_DIM, Achievement, Action, BlockType
+from craftax.craftax_classic.envs.craftax_state import EnvParams, EnvState, StaticEnvParams
+from craftax.craftax_classic.game_logic import craftax_step, is_game_over
+from craftax.craftax_classic.world_gen import generate_world
 
-try:
-    from craftax.craftax_classic.constants import OBS_DIM, Achievement, BlockType
-    from craftax.craftax_classic.envs.craftax_state import EnvParams, EnvState, StaticEnvParams
-    from craftax.craftax_classic.game_logic import craftax_step, is_game_over
-    from craftax.craftax_classic.world_gen import generate_world
-except ImportError as error:
-    raise ImportError(
-        "the diamond task needs Craftax; install it with pip install 'align-rudder[diamond]'"
-    ) from error
+from align_rudder.tasks.diamond.names import DID
 
-__all__ = ["ACHIEVEMENTS", "FEATURES", "ITEMS", "DiamondState", "DiamondTask", "Observation"]
+__all__ = [
+    "ACHIEVEMENTS",
+    "ACTIONS",
+    "FEATURES",
+    "ITEMS",
+    "VITALS",
+    "DiamondState",
+    "DiamondTask",
+    "Observation",
+    "items_of",
+    "leaf_names",
+    "vitals_of",
+]
 
+ACTIONS = tuple(a.name.lower() for a in sorted(Action, key=lambda a: a.value))
+"""Names of the actions."""
 ITEMS = (
-    "wood",
-    "stone",
-    "coal",
-    "iron",
-    "diamond",
-    "sapling",
-    "wood_pickaxe",
-    "stone_pickaxe",
-    "iron_pickaxe",
-    "wood_sword",
-    "stone_sword",
-    "iron_sword",
+    *("wood", "stone", "coal", "iron", "diamond", "sapling"),
+    *("wood_pickaxe", "stone_pickaxe", "iron_pickaxe"),
+    *("wood_sword", "stone_sword", "iron_sword"),
 )
 ACHIEVEMENTS = tuple(a.name.lower() for a in sorted(Achievement, key=lambda a: a.value))
-FEATURES = (*ITEMS, *(f"did_{name}" for name in ACHIEVEMENTS))
+FEATURES = (*ITEMS, *(DID + name for name in ACHIEVEMENTS))
 """Names of the numbers whose changes are events: items, and whether each achievement was made."""
+VITALS = ("health", "food", "drink", "energy")
 UNSEEN = BlockType.INVALID.value
 _STONE, _PATH = BlockType.STONE.value, BlockType.PATH.value
 _COAL, _IRON = BlockType.COAL.value, BlockType.IRON.value
 _ROWS, _COLUMNS = OBS_DIM
 _SQUARE, _SQUARES = 7, 9
-_N_BLOCKS = len(BlockType)
+N_BLOCKS = len(BlockType)
 # What the memory of the map is asked for: where is the nearest of these that was seen?
 _SOUGHT = tuple(
     BlockType[name].value
     for name in (
-        "INVALID",  # not seen yet
-        "GRASS",
-        "WATER",
-        "STONE",
-        "TREE",
-        "PATH",
-        "COAL",
-        "IRON",
-        "DIAMOND",
-        "CRAFTING_TABLE",
-        "FURNACE",
-        "LAVA",
+        *("INVALID", "GRASS", "WATER", "STONE", "TREE", "PATH"),  # invalid: not seen yet
+        *("COAL", "IRON", "DIAMOND", "CRAFTING_TABLE", "FURNACE", "LAVA"),
     )
 )
 
@@ -109,7 +102,12 @@ class DiamondTask:
         self.params = EnvParams(max_timesteps=max_steps)
         self.static = StaticEnvParams(map_size=(map_size, map_size))
 
-    n_actions = 17
+    n_actions = len(ACTIONS)
+
+    @cached_property
+    def like(self) -> DiamondState:
+        """Shapes and types of a state."""
+        return jax.eval_shape(self.new_world, jax.random.key(0))
 
     def new_world(self, key: jax.Array) -> DiamondState:
         """Return the start of a new world."""
@@ -139,9 +137,7 @@ class DiamondTask:
 
     def features(self, state: DiamondState) -> jax.Array:
         """Return inventory and achievements, whose changes are events."""
-        return jnp.concatenate(
-            [_inventory(state.world), state.world.achievements.astype(jnp.int32)]
-        )
+        return jnp.concatenate([items_of(state), state.world.achievements.astype(jnp.int32)])
 
     # What is seen
 
@@ -174,21 +170,8 @@ class DiamondTask:
             rows = jnp.where(inside, at[:, 0], _ROWS)  # dropped, as out of bounds
             here = jnp.zeros(OBS_DIM, jnp.uint8).at[rows, at[:, 1]].set(1, mode="drop")
             mobs = mobs | (here << bit)
-        numbers = jnp.concatenate(
-            [
-                _inventory(world),
-                jnp.array(
-                    [
-                        world.player_health,
-                        world.player_food,
-                        world.player_drink,
-                        world.player_energy,
-                        jnp.round(world.light_level * 10),
-                        world.is_sleeping,
-                    ]
-                ).astype(jnp.int32),
-            ]
-        )
+        others = jnp.stack([jnp.round(world.light_level * 10), world.is_sleeping])
+        numbers = jnp.concatenate([items_of(state), vitals_of(state), others.astype(jnp.int32)])
         return Observation(
             self._view(world),
             mobs,
@@ -226,36 +209,30 @@ class DiamondTask:
         kinds = jnp.stack([squares == UNSEEN, rock, squares == _PATH], axis=-1)
         return kinds.sum(axis=(1, 3)).astype(jnp.uint8)
 
-    def encode(self, observation: Observation) -> jax.Array:
-        """Return an observation as numbers for a network."""
-        blocks = jax.nn.one_hot(observation.blocks, _N_BLOCKS)
+    def parts(self, observation: Observation) -> dict[str, jax.Array]:
+        """Return an observation as numbers for a network; `DiamondEnv` says what each part is."""
         bits = (observation.mobs[..., None] >> jnp.arange(4, dtype=jnp.uint8)) & 1
         nearest = observation.nearest.astype(jnp.float32)
         known = (nearest[:, 0] != 127)[:, None]
         distance = jnp.abs(nearest).sum(axis=1, keepdims=True)
-        places = jnp.concatenate(
-            [
-                jnp.where(known, nearest / 16, 0.0),
-                jnp.where(known, jnp.sign(nearest), 0.0),
-                jnp.where(known, (jnp.abs(nearest) < 2).astype(jnp.float32), 0.0),
-                jnp.where(known, 1 / (1 + distance), 0.0),
-                known.astype(jnp.float32),
-            ],
-            axis=1,
-        )
+        places = [nearest / 16, jnp.sign(nearest), jnp.abs(nearest) < 2, 1 / (1 + distance)]
+        places = jnp.where(known, jnp.concatenate(places, axis=1), 0.0)
         numbers = observation.numbers.astype(jnp.float32)
-        return jnp.concatenate(
-            [
-                blocks.ravel(),
-                bits.ravel().astype(jnp.float32),
-                places.ravel(),
-                observation.around.ravel() / _SQUARE**2,
-                numbers / 10,
-                (numbers[: len(ITEMS)] > 0).astype(jnp.float32),
-                (numbers[: len(ITEMS)] > 1).astype(jnp.float32),
-                jax.nn.one_hot(observation.direction, 4),
-            ]
-        )
+        items = numbers[: len(ITEMS)]
+        return {
+            "blocks": jax.nn.one_hot(observation.blocks, N_BLOCKS),
+            "mobs": bits.astype(jnp.float32),
+            "nearest": jnp.concatenate([places, known.astype(jnp.float32)], axis=1),
+            "around": observation.around / _SQUARE**2,
+            "numbers": numbers / 10,
+            "has": (items > 0).astype(jnp.float32),
+            "has_several": (items > 1).astype(jnp.float32),
+            "direction": jax.nn.one_hot(observation.direction, 4),
+        }
+
+    def encode(self, observation: Observation) -> jax.Array:
+        """Return an observation as one vector for a network: its parts, one after the other."""
+        return jnp.concatenate([part.ravel() for part in self.parts(observation).values()])
 
     # Symmetry: as it is, mirrored left to right, top to bottom, both
 
@@ -283,12 +260,42 @@ class DiamondTask:
     def mirrored_actions(self) -> jax.Array:
         """For each symmetry, what each action is in the mirrored world (4, 17)."""
         table = np.tile(np.arange(self.n_actions), (4, 1))
-        for which in range(4):
-            if which & 1:
-                table[which, [1, 2]] = [2, 1]
-            if which & 2:
-                table[which, [3, 4]] = [4, 3]
+        table[1::2, [1, 2]] = [2, 1]  # left and right
+        table[2:, [3, 4]] = [4, 3]  # up and down
         return jnp.asarray(table, jnp.int32)
+
+    # States from elsewhere
+
+    def check_states(self, states: Any, steps: tuple[int, ...] = ()) -> None:
+        """Raise an error unless these arrays can be states of this task.
+
+        Args:
+            states: One state or a stack of them, as NumPy arrays.
+            steps: Shape of the stack; () for one state.
+        """
+        if jax.tree.structure(states) != jax.tree.structure(self.like):
+            raise ValueError(
+                "the state has other parts than a state of this task; it is of another version of "
+                "Craftax, or no state at all"
+            )
+        size = self.map_size
+        needed = "a state before each action and one after the last" if steps else "one state"
+        leaves, likes = jax.tree.leaves(states), jax.tree.leaves(self.like)
+        for name, leaf, like in zip(leaf_names(states), leaves, likes, strict=True):
+            path, shape = name.lstrip("."), (*steps, *like.shape)
+            if leaf.shape != shape or leaf.dtype != like.dtype:
+                raise ValueError(
+                    f"{path} has shape {leaf.shape} and type {leaf.dtype}; {shape} and "
+                    f"{like.dtype} are needed: {needed}, of a world with map_size={size}"
+                )
+            if leaf.dtype.kind == "f" and not np.isfinite(leaf).all():
+                raise ValueError(f"{path} is not finite; give another state")
+        world = states.world
+        _check_range("the player is at", world.player_position, size - 1)
+        _check_range("the map has block", world.map, N_BLOCKS - 1)
+        _check_range("the memory has block", states.seen, N_BLOCKS - 1)
+        for name in ITEMS:
+            _check_range(f"{name}: the player has", getattr(world.inventory, name), 9)
 
 
 def _without_key(world: EnvState) -> EnvState:
@@ -300,5 +307,25 @@ def _without_key(world: EnvState) -> EnvState:
     return jax.tree.map(jnp.asarray, plain)
 
 
-def _inventory(world: EnvState) -> jax.Array:
-    return jnp.stack([getattr(world.inventory, name) for name in ITEMS]).astype(jnp.int32)
+def leaf_names(tree: Any) -> list[str]:
+    """Return the names of the leaves of a state, such as ".world.map"."""
+    return [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
+
+
+def _check_range(what: str, values: Any, most: int) -> None:
+    values = np.asarray(values)
+    wrong = values[(values < 0) | (values > most)]
+    if wrong.size:
+        raise ValueError(f"{what} {wrong.flat[0]}; 0 to {most} are possible")
+
+
+def items_of(state: DiamondState) -> jax.Array:
+    """Return how many there are of each item (12,)."""
+    found = [getattr(state.world.inventory, name) for name in ITEMS]
+    return jnp.stack(found).astype(jnp.int32)
+
+
+def vitals_of(state: DiamondState) -> jax.Array:
+    """Return health, food, drink and energy (4,)."""
+    found = [getattr(state.world, f"player_{name}") for name in VITALS]
+    return jnp.stack(found).astype(jnp.int32)

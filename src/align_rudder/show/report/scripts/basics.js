@@ -41,17 +41,10 @@ const short = (x) => {
 const percent = (x) => (x === 0 ? "0 %" : `${(100 * x).toFixed(Math.abs(x) < 0.095 ? 1 : 0).replace("-", "−")} %`);
 const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 
-function color(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-}
-const isDark = () =>
-  !state.printing && (document.documentElement.dataset.theme
-    ? document.documentElement.dataset.theme === "dark"
-    : matchMedia("(prefers-color-scheme: dark)").matches);
-// While printing, scripts still see the screen's colours: use those of paper.
-const PAPER = { panel: "#ffffff", ink: "#000000", quiet: "#444444", line: "#bbbbbb", empty: "#f4f4f4",
-  accent: "#0068a3", more: "#b35806", less: "#54278f" };
-const paint = (name) => (state.printing ? PAPER[name] : color(name));
+// The theme is light, dark or, while printing, paper; the colours of each are in the style.
+const theme = document.documentElement.dataset;
+const isDark = () => theme.theme === "dark";
+const paint = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 const onColor = (hex) => {
   const [r, g, b] = rgb(hex);

@@ -66,8 +66,10 @@ function drawEpisode() {
   const score = panel(picture, 96, 66, "Score S(τ)", e.s);
   line(stairs(x, score, e.t, e.s, 0, end));
   drawRewards(picture, e, x, panel(picture, 200, 110, "Redistributed reward", [...e.r, e.correction]));
-  if (e.paid) drawOriginal(picture, e, x, panel(picture, 344, 34, "Original reward", e.paid.r));
-  else picture.append(svg("text", { x: LEFT, y: 360, class: "dim" }, "Original reward: not known step by step, only the return at the end"));
+  if (e.paid) {
+    const y = panel(picture, 344, 34, "Original reward", e.paid.r);
+    e.paid.t.forEach((t, i) => bar(picture, x, y, t, e.paid.r[i], { style: "fill:var(--bad)" }));
+  } else picture.append(svg("text", { x: LEFT, y: 360, class: "dim" }, "Original reward: not known step by step, only the return at the end"));
   const sum = panel(picture, 416, 80, "Sum of the reward so far", [...e.given, ...(e.paid ? e.paid.sum : []), e.ret]);
   if (e.paid) line(stairs(x, sum, e.paid.t, e.paid.sum, 0, end), { style: "stroke:var(--bad)", "stroke-dasharray": "5 4" });
   line(stairs(x, sum, [...e.t, end], [...e.given, e.ret], 0, end));
@@ -109,17 +111,15 @@ function drawTimeLine(picture, e, x) {
   });
 }
 
-function drawRewards(picture, e, x, y) {
+function bar(picture, x, y, t, r, extra) {
   const wide = clamp(x(1) - x(0) - 1, 1.5, 14);
-  const bar = (t, r, extra) => picture.append(svg("rect", { x: x(t) - wide / 2, y: Math.min(y(r), y(0)), width: wide, height: Math.max(Math.abs(y(r) - y(0)), 0.5), ...extra }));
-  e.t.forEach((t, i) => { if (e.r[i]) bar(t, e.r[i], { fill: eventOf(e.e[i]).color }); });
-  if (e.correction) bar(e.steps + 1, e.correction, { style: "fill:none;stroke:var(--ink)", "stroke-width": 1.3 });
+  picture.append(svg("rect", { x: x(t) - wide / 2, y: Math.min(y(r), y(0)), width: wide,
+    height: Math.max(Math.abs(y(r) - y(0)), 0.5), ...extra }));
 }
 
-function drawOriginal(picture, e, x, y) {
-  const wide = clamp(x(1) - x(0) - 1, 1.5, 14);
-  e.paid.t.forEach((t, i) => picture.append(svg("rect", { x: x(t) - wide / 2, y: Math.min(y(e.paid.r[i]), y(0)), width: wide,
-    height: Math.max(Math.abs(y(e.paid.r[i]) - y(0)), 0.5), style: "fill:var(--bad)" })));
+function drawRewards(picture, e, x, y) {
+  e.t.forEach((t, i) => { if (e.r[i]) bar(picture, x, y, t, e.r[i], { fill: eventOf(e.e[i]).color }); });
+  if (e.correction) bar(picture, x, y, e.steps + 1, e.correction, { style: "fill:none;stroke:var(--ink)", "stroke-width": 1.3 });
 }
 
 function stepLines(i) {

@@ -7,11 +7,17 @@ function chooseStrategy(k) {
   loadAlignment();
 }
 
-function setTheme() {
+function nameTheme() {
   const dark = isDark();
   $("theme").textContent = dark ? "Light" : "Dark";
   $("theme").setAttribute("aria-pressed", String(dark));
   $("theme").setAttribute("aria-label", dark ? "Switch to light colours" : "Switch to dark colours");
+}
+
+function setTheme(name) {
+  theme.theme = name;
+  nameTheme();
+  for (const redraw of redraws) redraw();
 }
 
 if (D.strategies.length > 1) {
@@ -22,14 +28,13 @@ if (D.strategies.length > 1) {
   }));
   $("strategy-title").textContent = "The strategies";
 }
+let chosen = false;
 $("theme").addEventListener("click", () => {
-  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-  setTheme();
-  for (const redraw of redraws) redraw();
+  chosen = true;
+  setTheme(isDark() ? "light" : "dark");
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  setTheme();
-  for (const redraw of redraws) redraw();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => {
+  if (!chosen) setTheme(event.matches ? "dark" : "light");
 });
 let resizing = 0;
 addEventListener("resize", () => {
@@ -37,7 +42,7 @@ addEventListener("resize", () => {
   resizing = setTimeout(() => { for (const redraw of redraws) redraw(); }, 80);
 });
 
-setTheme();
+nameTheme();
 drawVerdict();
 drawLegend();
 drawTree();

@@ -27,7 +27,10 @@ function printAlignment() {
 }
 
 function listenToPrinter() {
+  let screen = "";
   addEventListener("beforeprint", () => {
+    screen = theme.theme;
+    theme.theme = "paper";
     state.printing = true;
     hideTip();
     printAlignment();
@@ -37,6 +40,7 @@ function listenToPrinter() {
     drawEpisode();
   });
   addEventListener("afterprint", () => {
+    theme.theme = screen;
     state.printing = false;
     fill($("print-cells"));
     for (const redraw of redraws) redraw();

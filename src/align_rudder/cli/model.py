@@ -1,0 +1,198 @@
+"""`align-rudder fit | redistribute | show | report`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from align_rudder.cli.options import check_least, check_options
+from align_rudder.files import check_outputs, write_json
+
+if TYPE_CHECKING:
+    import gymnasium as gym
+
+    from align_rudder.data.sources import Source
+    from align_rudder.events import EventEncoder
+
+__all__ = ["Fit", "Redistribute", "Report", "Show"]
+
+Output = Annotated[str, tyro.conf.arg(aliases=["-o"])]
+OptionalOutput = Annotated[str | None, tyro.conf.arg(aliases=["-o"])]
+
+
+@dataclass
+class Fit:
+    """Align demonstrations and save the model."""
+
+    demos: tyro.conf.Positional[str]
+    """Demonstrations: .npz, .fasta, .jsonl, the folder or the id of a Minari dataset."""
+    output: Output = "model.npz"
+    """File for the model."""
+    events: Literal["auto", "state", "delta", "feature", "observation", "action"] = "auto"
+    """How steps become events: states, changes, features, or observations or actions as symbols."""
+    max_events: int | None = None
+    """The most events (states, changes, features)."""
+    keys: tuple[str, ...] | None = None
+    """Entries of dict observations to use."""
+    scoring: Literal["inverse", "log", "karlin-altschul"] = "inverse"
+    """Score of a match: 1/p, −ln p, or Karlin and Altschul's."""
+    gap: float = 0.0
+    """Gap cost."""
+    strategies: int | None = None
+    """Number of strategies in the demonstrations; default: find it."""
+    top_n: int | None = None
+    """Use only the best demonstrations by return, the shorter among equals."""
+    baseline: float = 0.0
+    """Return of an episode worth nothing."""
+    engine: Literal["native", "clustalw"] = "native"
+    """What aligns."""
+    json: str | None = None
+    """Also write the summary as JSON to this file."""
+
+    def run(self) -> None:
+        """Fit, save and show."""
+        from align_rudder.data.sources import load_source
+        from align_rudder.model import AlignRudder
+        from align_rudder.summary import as_data
+        from align_rudder.validation import PARAMETERS
+
+        check_outputs(self.output, self.json, inputs=[self.demos])
+        check_options(self, PARAMETERS)
+        if sys.stderr.isatty():
+            print("aligning; a first run compiles for some seconds …", file=sys.stderr)
+        source = load_source(self.demos)
+        model = AlignRudder(
+            self._encoder(source),
+            scoring=self.scoring,
+            gap=self.gap,
+            strategies=self.strategies,
+            top_n=self.top_n,
+            baseline=self.baseline,
+            engine=self.engine,
+            progress=sys.stderr.isatty(),
+        )
+        source.fit(model)
+        model.save(self.output)
+        write_json(self.json, as_data(model))
+        print(model.summary())
+        print(f"\nsaved to {self.output}")
+
+    def _encoder(self, source: Source) -> EventEncoder | None:
+        from align_rudder.events import named_encoder
+
+        chosen = self.max_events is not None or self.keys is not None
+        if source.episodes is None and (chosen or self.events != "auto"):
+            raise ValueError(
+                f"{self.demos} holds symbols, which are events already; leave out --events, "
+                "--max-events and --keys"
+            )
+        if chosen and self.events not in ("state", "delta", "feature"):
+            raise ValueError("--max-events and --keys need --events state, delta or feature")
+        check_least(self, max_events=1)
+        return named_encoder(self.events, max_events=self.max_events, keys=self.keys)
+
+
+@dataclass
+class Redistribute:
+    """Give every step of episodes its share of the return."""
+
+    model: tyro.conf.Positional[str]
+    """A model that `fit` saved."""
+    episodes: tyro.conf.Positional[str]
+    """Episodes, in any of the forms that demonstrations have."""
+    output: OptionalOutput = None
+    """npz file for rewards, scores, events (concatenated), corrections, returns and lengths."""
+    json: str | None = None
+    """Also write the same as JSON to this file."""
+
+    def run(self) -> None:
+        """Redistribute, write files, show a table."""
+        from align_rudder.data.sources import load_source
+        from align_rudder.model import AlignRudder
+
+        check_outputs(self.output, self.json, inputs=[self.model, self.episodes])
+        model = AlignRudder.load(self.model)
+        table = load_source(self.episodes).redistribute(model)
+        if self.output:
+            table.save(self.output)
+        write_json(self.json, table.data())
+        print(table)
+        if self.output:
+            print(f"\nsaved to {self.output}")
+
+
+@dataclass
+class Show:
+    """Show events, alignment, consensus and sub-goals of a model."""
+
+    model: tyro.conf.Positional[str]
+    """A model that `fit` saved."""
+    columns: bool = False
+    """Also show the profile, column by column."""
+    json: str | None = None
+    """Also write the summary as JSON to this file."""
+
+    def run(self) -> None:
+        """Load and show."""
+        from align_rudder.model import AlignRudder
+        from align_rudder.summary import as_data
+
+        check_outputs(self.json, inputs=[self.model])
+        model = AlignRudder.load(self.model)
+        write_json(self.json, as_data(model))
+        print(model.summary())
+        if self.columns:
+            for strategy in model.strategies_:
+                print(f"\n{strategy.profile}")
+
+
+@dataclass
+class Report:
+    """Write one HTML page that shows what a model found and what it does with episodes."""
+
+    model: tyro.conf.Positional[str]
+    """A model that `fit` saved."""
+    episodes: tyro.conf.Positional[str | None] = None
+    """Episodes to show, in any of the forms that demonstrations have."""
+    output: Output = "report.html"
+    """File for the page."""
+    title: str = "Align-RUDDER report"
+    """Title of the page."""
+    max_episodes: int = 20
+    """The most episodes shown."""
+    env: str | None = None
+    """Gymnasium id of a grid environment, to show clusters and reward on its map."""
+
+    def run(self) -> None:
+        """Load, redistribute, write."""
+        from align_rudder._warnings import warn
+        from align_rudder.data.sources import load_source
+        from align_rudder.model import AlignRudder
+        from align_rudder.show.report import write_report
+
+        check_outputs(self.output, inputs=[self.model, self.episodes])
+        check_least(self, max_episodes=0)
+        model = AlignRudder.load(self.model)
+        verdict = write_report(
+            model,
+            () if self.episodes is None else load_source(self.episodes).given,
+            self.output,
+            title=self.title,
+            max_episodes=self.max_episodes,
+            env=None if self.env is None else _make(self.env),
+        )
+        for remark in verdict["warnings"]:
+            warn(f"{remark['what']} {remark['do']}")
+        print(f"saved to {self.output}; open it in a browser")
+
+
+def _make(name: str) -> gym.Env[Any, Any]:
+    import gymnasium as gym
+
+    try:
+        return gym.make(name)
+    except Exception as error:  # the environment is another's, and so is what it raises
+        raise ValueError(f"there is no environment {name}: {error}") from error

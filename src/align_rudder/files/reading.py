@@ -1,0 +1,130 @@
+"""Text and JSON, read with limits: size, depth, encoding, constants that JSON does not know."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from align_rudder.files.kinds import Anything, Kind, shown
+
+__all__ = ["check_depth", "check_file", "parse_json", "read_json", "read_text", "said_of"]
+
+_MAX_TEXT = 2**31
+_MAX_DEPTH = 200
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def check_file(path: str | os.PathLike[str], most: int | None = None) -> Path:
+    """Return the path of a file, or say that there is none, or that it is larger than `most`."""
+    path = Path(path)
+    try:
+        there, folder = path.is_file(), path.is_dir()
+    except OSError as error:
+        raise ValueError(f"cannot read {shown(str(path))}: {error.strerror}") from error
+    if not there:
+        raise FileNotFoundError(f"there is no file {path}" + ": it is a folder" * folder)
+    if most is not None and (size := path.stat().st_size) > most:
+        raise ValueError(f"{path} has {size:,} bytes; at most {most:,} are read: make it smaller")
+    return path
+
+
+@contextmanager
+def said_of(path: str | os.PathLike[str], remedy: str) -> Iterator[None]:
+    """Let errors about the content of a file name the file and what to do.
+
+    Args:
+        path: The file.
+        remedy: What to do about it, in words.
+    """
+    try:
+        yield
+    except (FileNotFoundError, PermissionError):
+        raise
+    except ValueError as error:
+        if str(path) in str(error):
+            raise
+        raise ValueError(f"{path} is damaged or another file: {error}; {remedy}") from error
+
+
+def read_text(path: str | os.PathLike[str], most: int = _MAX_TEXT) -> str:
+    """Return the text of a file in UTF-8, with or without a byte-order mark."""
+    try:
+        return check_file(path, most).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not a text file in UTF-8: {error.reason} at byte {error.start}; give "
+            "another file, or store it in UTF-8"
+        ) from error
+
+
+def parse_json(text: str, *, constants: bool = False, depth: int = _MAX_DEPTH) -> Any:
+    """Return the value of a JSON text, or raise a `ValueError`.
+
+    Args:
+        text: The text.
+        constants: Whether NaN and Infinity, which Python writes but JSON does not know, are taken.
+        depth: How deep its lists and objects may be nested.
+    """
+    check_depth(text, depth)
+
+    def constant(name: str) -> float:
+        if not constants:
+            raise ValueError(f"it holds {name}, which JSON does not know")
+        return float(name)
+
+    try:
+        value = json.loads(text, parse_constant=constant, object_pairs_hook=_object)
+        if r"\ud" in text.lower():  # half a surrogate pair is no text
+            json.dumps(value, ensure_ascii=False).encode()
+    except (UnicodeError, RecursionError) as error:
+        raise ValueError(f"it is no JSON text: {error}") from error
+    return value
+
+
+def check_depth(text: str, most: int = _MAX_DEPTH) -> None:
+    """Refuse JSON that is nested too deeply, without parsing it."""
+    bare = _STRING.sub(b"", text.encode(errors="surrogatepass"))
+    steps = np.zeros(256, np.int8)
+    steps[list(b"[{")], steps[list(b"]}")] = 1, -1
+    depth = int(np.cumsum(steps[np.frombuffer(bare, np.uint8)], dtype=np.int32).max(initial=0))
+    if depth > most:
+        raise ValueError(f"its JSON is nested {depth} levels deep; at most {most} are read")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"an object of its JSON has the entry {shown(twice)} twice")
+    return found
+
+
+def read_json(
+    path: str | os.PathLike[str],
+    kind: Kind | None = None,
+    *,
+    remedy: str = "put back a copy",
+    most: int = 2**28,
+) -> Any:
+    """Return what a JSON file holds, or raise a `ValueError` that names it.
+
+    Args:
+        path: The file.
+        kind: What it must hold; anything if None.
+        remedy: What to do if it does not, in words.
+        most: The largest file that is read, in bytes.
+    """
+    try:
+        text = read_text(path, most)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{error}; {remedy}") from None
+    with said_of(path, remedy):
+        return (kind or Anything()).check(parse_json(text), "its content")

@@ -1,0 +1,120 @@
+"""The demonstration of the method: a strategy found, a reward redistributed, a learner using it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from align_rudder.data.crafting import crafting_demonstrations, crafting_episode
+from align_rudder.episodes import Episode
+from align_rudder.model import AlignRudder
+from align_rudder.redistribution import Redistribution
+from align_rudder.text import letters_for
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["CraftingDemo", "LearningDemo", "craft", "learn"]
+
+_METHODS = ("align-rudder", "bc-q", "control")
+_TRIALS = 20
+
+
+class CraftingDemo(NamedTuple):
+    """Ten players craft a stone pickaxe; what the model finds, and what two new players earn.
+
+    Attributes:
+        model: The model fitted to the ten.
+        players: A title, the episode and its redistribution for each new player.
+    """
+
+    model: AlignRudder
+    players: Sequence[tuple[str, Episode, Redistribution]]
+
+    def __str__(self) -> str:
+        lines = [
+            "Ten players craft a stone pickaxe; only the pickaxe is paid, at the very end.\n",
+            self.model.summary(),
+        ]
+        for title, episode, rr in self.players:
+            lines.append(f"\n{title}: {rr}\n{timeline(self.model, episode, rr)}")
+        return "\n".join(lines)
+
+    def figure(self) -> Figure:
+        """Return the figure of the alignment and of the two new players."""
+        from align_rudder.show.figures import overview
+
+        return overview(self.model, [(title, rr, e.rewards) for title, e, rr in self.players])
+
+
+class LearningDemo(NamedTuple):
+    """Three methods learn FourRooms from two demonstrations.
+
+    Attributes:
+        table: Episodes to the target, as text.
+        figure: The learning curves.
+        data: The numbers of the table, for JSON.
+    """
+
+    table: str
+    figure: Figure
+    data: list[dict[str, Any]]
+
+
+def craft(seed: int = 0) -> CraftingDemo:
+    """Fit to ten players and redistribute the reward of one who makes it and one who does not."""
+    model = AlignRudder().fit(crafting_demonstrations(10, seed))
+    titles = {True: "A new player who makes it", False: "One who does not: dirt instead of stone"}
+    episodes = {title: crafting_episode(seed * 1000 + 500, made) for made, title in titles.items()}
+    players = [(title, e, model.redistribute(e)) for title, e in episodes.items()]
+    return CraftingDemo(model, players)
+
+
+def learn(progress: bool = False) -> LearningDemo:
+    """Learn FourRooms from two demonstrations with three methods."""
+    from align_rudder.baselines.protocol import Protocol
+    from align_rudder.studies.rooms.figures import learning_curves
+    from align_rudder.studies.rooms.methods import chosen_parameters
+    from align_rudder.studies.rooms.runner import warm_up
+    from align_rudder.studies.rooms.settings import settings_of
+    from align_rudder.studies.rooms.statistics import summarise
+    from align_rudder.studies.rooms.tables import episode_table
+    from align_rudder.studies.rooms.trials import run_trial
+
+    protocol, parameters = Protocol(), chosen_parameters()
+    settings = settings_of("four-rooms", _METHODS, (2,))
+    warm_up(_METHODS, progress)
+    jobs = [(setting, seed) for setting in settings for seed in range(_TRIALS)]
+    records = [
+        run_trial(setting, seed, parameters[setting.method], protocol)
+        for setting, seed in tqdm(jobs, "trials", leave=False, disable=not progress)
+    ]
+    found = summarise(records, settings)
+    title = "Episodes until the return is 80 % of the demonstrations'"
+    table = episode_table(title, found, protocol.max_episodes, "four-rooms")
+    curves = learning_curves(records, (2,), protocol)
+    return LearningDemo(table.text(), curves, [s.data() for s in found])
+
+
+def timeline(model: AlignRudder, episode: Episode, rr: Redistribution) -> str:
+    """Return the rewarded steps of an episode as a bar chart in text."""
+    letters = letters_for(model.events_.symbols_)
+    top = max(float(rr.rewards.max()), abs(rr.correction), 1e-12)
+    lines = []
+    for t in np.flatnonzero(rr.rewards != 0):
+        e = rr.events[t]
+        bar = "█" * max(round(24 * rr.rewards[t] / top), 1)
+        lines.append(
+            f"  step {t + 1:>3}  {rr.rewards[t]:>+7.3f}  {bar:<24} "
+            f"{letters[e]} = {model.events_.symbols_[e]}"
+        )
+    bar = "█" * round(24 * abs(rr.correction) / top)
+    lines.append(f"  {'after':>8}  {rr.correction:>+7.3f}  {bar:<24} correction")
+    lines.append(
+        f"  {'sum':>8}  {rr.rewards.sum() + rr.correction:>+7.3f}  "
+        f"= the return of the {len(episode)} steps"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,177 @@
+"""Finished trials of a study: each is on disk as soon as it is finished, and counted once."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from align_rudder.files import write_json
+from align_rudder.runs.claim import claim
+from align_rudder.runs.lock import only_here
+from align_rudder.runs.progress import tracked
+from align_rudder.runs.rows import Rows
+from align_rudder.runs.workers import Job, Workers
+
+__all__ = ["FORMAT", "Record", "Scope", "Trials", "open_trials"]
+
+FORMAT = 1
+"""Raised when learners change, so that old and new trials are not mixed."""
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How much of a study is run, and where.
+
+    Attributes:
+        trials: Trials of each setting; None for as many as the study has.
+        methods: Methods; all of the study if empty.
+        demos: Numbers of demonstrations; those of the study if empty.
+        workers: Where trials run.
+        progress: Whether to show progress bars; if not, lines.
+    """
+
+    trials: int | None = None
+    methods: Sequence[str] = ()
+    demos: Sequence[int] = ()
+    workers: Workers = field(default_factory=Workers)
+    progress: bool = True
+
+    def __post_init__(self) -> None:
+        if self.trials is not None and self.trials < 1:
+            raise ValueError(f"{self.trials} trials were asked for; at least 1 is needed")
+
+
+class Record(Protocol):
+    """A finished trial as a row of a table."""
+
+    @property
+    def key(self) -> Key:
+        """What tells it from every other trial; it is also the order of the file."""
+        ...
+
+    def row(self) -> list[str]:
+        """Return its values as text."""
+        ...
+
+    @classmethod
+    def columns(cls) -> list[str]:
+        """Return the names of the values."""
+        ...
+
+    @classmethod
+    def parse(cls, row: dict[str, str]) -> Self:
+        """Return the record of a row."""
+        ...
+
+
+R = TypeVar("R", bound=Record)
+
+
+class Trials(Generic[R]):
+    """The trials in a folder, one row of `trials.csv` each.
+
+    Args:
+        folder: The folder.
+        kind: The type of its records.
+
+    Attributes:
+        found: The records by their keys.
+    """
+
+    def __init__(self, folder: Path, kind: type[R]) -> None:
+        self.folder = folder
+        # A record checks its own values, so to the file they are all text.
+        self._rows = Rows(folder / "trials.csv", kind.columns(), text=kind.columns())
+        self.found: dict[Key, R] = {}
+        for number, row in enumerate(self._rows.read(), 2):
+            try:
+                record = kind.parse(row)
+            except ValueError as error:
+                raise ValueError(
+                    f"line {number} of {self._rows.path} is not a trial ({error}); delete that "
+                    "line, and the trial is run again"
+                ) from None
+            self.found[record.key] = record
+
+    def add(self, record: R) -> None:
+        """Put a finished trial on disk."""
+        self._rows.append(record.row())
+        self.found[record.key] = record
+
+    def sort(self) -> None:
+        """Write the file anew in order, so that it does not depend on who finished first."""
+        if self.found:
+            self._rows.write(self.found[key].row() for key in sorted(self.found))
+
+    def complete(
+        self,
+        keys: Iterable[Key],
+        job: Callable[..., Job],
+        workers: Workers,
+        progress: bool = True,
+        prepare: Callable[[list[Key]], None] = lambda keys: None,
+    ) -> None:
+        """Run the trials that are not there yet.
+
+        Args:
+            keys: The trials that are wanted.
+            job: Returns what runs a trial, called with the entries of its key.
+            workers: Where they run.
+            progress: Whether to show progress bars; if not, lines.
+            prepare: What must be done before trials can run, called with those that are missing.
+        """
+        began, todo = time.monotonic(), [key for key in keys if key not in self.found]
+        if todo:
+            if not progress:
+                print(f"{len(todo)} trials to run in {self.folder}", file=sys.stderr, flush=True)
+            prepare(todo)
+            results = workers.results(job(*key) for key in todo)
+            for record in tracked(results, "trials", len(todo), progress):
+                self.add(record)
+            self._note_time(len(todo), time.monotonic() - began, workers)
+        self.sort()
+
+    def _note_time(self, trials: int, seconds: float, workers: Workers) -> None:
+        """Keep how long the trials of this call took."""
+        path = self.folder / "time.json"
+        try:
+            calls = list(json.loads(path.read_text())) if path.exists() else []
+        except ValueError:
+            calls = []  # of no other use
+        calls.append(
+            {
+                "trials": trials,
+                "seconds": round(seconds, 1),
+                "jobs": workers.jobs,
+                "backend": workers.backend,
+                "cores": os.cpu_count(),
+            }
+        )
+        write_json(path, calls)
+
+
+@contextmanager
+def open_trials(
+    folder: str | os.PathLike[str], config: dict[str, Any], kind: type[R]
+) -> Iterator[Trials[R]]:
+    """Open a folder of trials, made if it is not there, for this process alone.
+
+    Args:
+        folder: The folder.
+        config: What the trials depend on beside their key; a folder that holds trials of another
+            configuration is refused.
+        kind: The type of its records.
+    """
+    with only_here(folder):
+        trials = Trials(Path(folder), kind)
+        claim(folder, config, empty=not trials.found)
+        yield trials

@@ -1,0 +1,106 @@
+"""The protocol: when a trial ends, what it begins with, and which demonstrations it refuses."""
+
+import numpy as np
+import pytest
+from toys import corridor
+
+import align_rudder as ar
+from align_rudder.baselines import (
+    Protocol,
+    Trial,
+    behavioural_cloning,
+    learn_align_rudder,
+    learn_dqfd,
+    learn_gail,
+    learn_q,
+    learn_rudder,
+    learn_sqil,
+)
+from align_rudder.baselines.protocol import check_numbers
+
+
+def test_the_cap_counts_as_the_cap(rooms):
+    env, demos = rooms
+    result = learn_q(env.mdp, demos, protocol=Protocol(max_episodes=20, target=2.0))
+    assert not result.solved
+    assert result.episodes == 20
+    assert len(result.curve) == 2
+
+
+def test_cloning_prefers_what_was_shown(rooms):
+    env, demos = rooms
+    q = behavioural_cloning(env.mdp, demos, seed=0, scale=0.5)
+    counts = np.zeros_like(q)
+    for demo in demos:
+        for s, a in zip(demo.observations[:-1], demo.actions):
+            counts[s, a] += 1
+    seen = counts.sum(axis=1) > 0
+    np.testing.assert_allclose(q[seen].sum(axis=1), 0.5)
+    assert (counts[seen, q[seen].argmax(axis=1)] == counts[seen].max(axis=1)).all()
+    assert np.abs(q[~seen]).max() < 0.1
+
+
+@pytest.mark.parametrize("name", ["evaluate_every", "evaluation_episodes", "target"])
+def test_a_protocol_needs_sensible_numbers(name):
+    with pytest.raises(ValueError, match=name):
+        Protocol(**{name: -1})
+    with pytest.raises(ValueError, match=name):
+        Protocol(**{name: float("nan")})
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda d: {"actions": np.full(len(d), -1)}, "actions of demonstration 0 reach from -1"),
+        (lambda d: {"actions": np.full(len(d), 99)}, "another environment"),
+        (lambda d: {"observations": d.observations - 10_000}, "observations of demonstration 0"),
+        (lambda d: {"observations": d.observations * 1.0}, "one whole number"),
+        (lambda d: {"observations": np.stack([d.observations] * 2, 1)}, "one whole number"),
+        (lambda d: {"rewards": np.zeros(len(d))}, "any share of it"),
+    ],
+)
+def test_demonstrations_of_something_else_are_refused(change, expected):
+    mdp, demos = corridor(5)
+    parts = {name: getattr(demos[0], name) for name in ("observations", "actions", "rewards")}
+    with pytest.raises(ValueError, match=expected):
+        Trial(mdp, [ar.Episode(**{**parts, **change(demos[0])})], None, 0)
+
+
+@pytest.mark.parametrize(
+    "learn", [learn_q, learn_align_rudder, learn_dqfd, learn_sqil, learn_gail, learn_rudder]
+)
+def test_every_learner_refuses_what_is_no_trial(learn):
+    mdp, demos = corridor(5)
+    other, _ = corridor(3)
+    with pytest.raises(ValueError, match="another environment"):
+        learn(other, demos)
+    with pytest.raises(ValueError, match="give a list"):
+        learn(mdp, demos[0])
+    with pytest.raises(ValueError, match="no demonstrations"):
+        learn(mdp, [])
+    for seed in (-1, 2**64):
+        with pytest.raises(ValueError, match=f"seed={seed}"):
+            learn(mdp, demos, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("value", "interval", "needed"),
+    [
+        (1.0, "[0, 1)", "a number of at least 0 and below 1"),
+        (0, "(0, inf)", "a number above 0"),
+        (float("inf"), "(0, inf)", "a number above 0"),
+        (float("nan"), "(-inf, inf)", "a finite number"),
+        ("1", "[0, 1]", "a number of at least 0 and at most 1"),
+        (1.5, "whole [1, inf)", "a whole number of at least 1"),
+        (0, "whole [1, inf)", "a whole number of at least 1"),
+    ],
+)
+def test_numbers_outside_of_their_interval_are_named(value, interval, needed):
+    with pytest.raises(ValueError, match=f"x={value!r} must be {needed}$"):
+        check_numbers(x=(value, interval))
+
+
+def test_numbers_of_their_interval_pass():
+    check_numbers(
+        a=(0, "[0, 1)"), b=(1.0, "(0, 1]"), c=(np.int32(3), "whole [3, 3]"), d=(-1e300, "(-inf, 0)")
+    )

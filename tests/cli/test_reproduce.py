@@ -1,0 +1,190 @@
+"""`reproduce` and `tune`: trials are counted once, survive a kill, and whoever runs them."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from align_rudder.cli.main import main
+
+
+def command(folder, *more):
+    return [
+        *("reproduce", "four-rooms", "--methods", "align-rudder", "bc-q", "--demos", "2"),
+        *("--max-episodes", "600", "--out", str(folder), *more),
+    ]
+
+
+def family(pid):
+    """Return the processes that a process started, and those that they started."""
+    try:
+        direct = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except FileNotFoundError:
+        return []
+    return [below for child in direct for below in (int(child), *family(int(child)))]
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    assert main(command(folder, "--trials", "12", "--jobs", "1")) == 0
+    return (folder / "four-rooms" / "trials.csv").read_bytes()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
+def test_stopped_in_the_middle_no_process_stays_and_nothing_is_lost_or_doubled(
+    tmp_path, undisturbed, number
+):
+    """The main process alone gets the signal; its workers must notice by themselves."""
+    path = tmp_path / "four-rooms" / "trials.csv"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "align_rudder", *command(tmp_path, "--trials", "12", "--jobs", "2")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while not (path.exists() and path.read_bytes().count(b"\n") > 4):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    workers = family(process.pid)
+    assert len(workers) >= 2
+    process.send_signal(number)
+    assert process.stderr is not None
+    said = process.stderr.read()
+    assert process.wait() == (-number if number == signal.SIGKILL else 130)
+    if number != signal.SIGKILL:
+        assert "interrupted; what is finished is kept" in said
+        assert "Traceback" not in said
+    deadline = time.monotonic() + 8
+    while any(map(alive, workers)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert [pid for pid in workers if alive(pid)] == []
+    found = path.read_bytes().count(b"\n") - 1
+    assert 4 <= found < 24
+    assert main(command(tmp_path, "--trials", "12", "--jobs", "1")) == 0
+    assert path.read_bytes() == undisturbed
+    calls = json.loads((tmp_path / "four-rooms" / "time.json").read_text())
+    assert sum(call["trials"] for call in calls) == 24 - found
+
+
+@pytest.mark.slow
+def test_same_trials_whatever_the_jobs_and_the_backend(tmp_path):
+    pytest.importorskip("ray")
+    runs = {
+        "one": ["--jobs", "1"],
+        "two": ["--jobs", "2"],
+        "ray": ["--jobs", "2", "--backend", "ray"],
+    }
+    for name, options in runs.items():
+        assert main(command(tmp_path / name, "--trials", "4", *options)) == 0
+    files = [(tmp_path / name / "four-rooms" / "trials.csv").read_bytes() for name in runs]
+    assert files[0] == files[1] == files[2]
+    assert files[0].count(b"\n") == 9
+
+
+def test_more_trials_are_added_to_those_that_are_there(tmp_path, capsys):
+    assert main(command(tmp_path, "--trials", "2", "--jobs", "1")) == 0
+    assert "(2 trials)" in capsys.readouterr().out
+    assert main(command(tmp_path, "--trials", "3", "--jobs", "1")) == 0
+    assert "(3 trials)" in capsys.readouterr().out
+    calls = json.loads((tmp_path / "four-rooms" / "time.json").read_text())
+    assert [call["trials"] for call in calls] == [4, 2]
+    with open(tmp_path / "four-rooms" / "trials.csv") as file:
+        seeds = sorted((row["method"], int(row["seed"])) for row in csv.DictReader(file))
+    assert seeds == [(m, s) for m in ("align-rudder", "bc-q") for s in range(3)]
+
+
+def test_a_part_leaves_the_report_of_the_whole(tmp_path, capsys):
+    assert main(command(tmp_path, "--trials", "2", "--jobs", "1")) == 0
+    before = (tmp_path / "four-rooms" / "summary.json").read_bytes()
+    assert main(command(tmp_path, "--trials", "1", "--jobs", "1")) == 0
+    assert "all trials that are stored" in capsys.readouterr().out
+    assert (tmp_path / "four-rooms" / "summary.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["scaling", "--demos", "2", "5"], "one number of demonstrations"),
+        (["clusters", "--methods", "bc-q"], "align-rudder alone"),
+        (["key-chest", "--trials", "0"], "at least 1"),
+        (["key-chest", "--methods", "bc-q"], "'bc-q' is not known"),
+    ],
+)
+def test_studies_refuse_what_they_cannot_show(tmp_path, capsys, args, expected):
+    assert main(["reproduce", *args, "--out", str(tmp_path)]) == 2
+    assert expected in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_key_chest_from_the_command_line(tmp_path, capsys):
+    args = ["reproduce", "key-chest", "--trials", "1", "--demos", "2", "--jobs", "1"]
+    args += ["--methods", "alignment", "alignment-states", "--out", str(tmp_path)]
+    assert main(args) == 0
+    shown = capsys.readouterr().out
+    assert "large clusters removed" in shown
+    rows = (tmp_path / "key-chest" / "trials.csv").read_text().splitlines()
+    assert [row.split(",")[0] for row in rows] == ["model", "alignment", "alignment-states"]
+
+
+# Command line
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["--methods", "sarsa"], "method 'sarsa' is not known; use some of align-rudder"),
+        (["--demos", "101"], "every trial has a pool of 100"),
+        (["--demos", "1"], "an alignment needs 2"),
+        (["--trials", "0"], "at least 1 is needed"),
+        (["--max-episodes", "5"], "before its first evaluation"),
+        (["--jobs", "0"], "number of trials at once"),
+        (["--backend", "ray", "--address", "127.0.0.1:1"], "no Ray cluster answers"),
+        (["--address", "1.2.3.4:6379"], "add backend ray"),
+        (["--hyperparameters", "none.json"], "`align-rudder tune` writes such a file"),
+        (["--json", "missing/x.json"], "missing does not exist"),
+    ],
+)
+def test_wrong_arguments_are_explained_and_nothing_is_written(
+    tmp_path, monkeypatch, capsys, args, expected
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["reproduce", "four-rooms", *args]) == 2
+    assert expected in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_cap_needs_another_folder(tmp_path, capsys):
+    assert main(command(tmp_path, "--trials", "1", "--jobs", "1")) == 0
+    before = (tmp_path / "four-rooms" / "trials.csv").read_bytes()
+    other = [x if x != "600" else "700" for x in command(tmp_path, "--trials", "1")]
+    assert main(other) == 2
+    error = capsys.readouterr().err
+    assert "max_episodes is 600 there and 700 here" in error
+    assert "--out" in error
+    assert (tmp_path / "four-rooms" / "trials.csv").read_bytes() == before
+
+
+def test_wrong_hyperparameters_are_explained(tmp_path, capsys):
+    path = tmp_path / "h.json"
+    for text in ("[]", "{", '{"parameters": {"bc-q": 1}}', '{"parameters": 3}'):
+        path.write_text(text)
+        assert main(["reproduce", "four-rooms", "--hyperparameters", str(path)]) == 2
+        assert "`align-rudder tune` writes such a file" in capsys.readouterr().err

@@ -1,0 +1,308 @@
+"""Changes as events."""
+
+import numpy as np
+import pytest
+from encoders import (
+    NO_EVENT,
+    assert_same_encoder,
+    assert_streamed_like_whole,
+    episode_of,
+    through_file,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from align_rudder import AlignRudderWarning, DeltaEvents, FeatureEvents
+
+examples = settings(deadline=None, max_examples=40, derandomize=True)
+
+
+_RECIPES = [
+    {"log": 1},
+    {"log": -1, "plank": 4},
+    {"plank": -2, "stick": 4},
+    {"table": 1},
+    {"stick": -1},
+]
+_ITEMS = ["log", "plank", "stick", "table"]
+
+
+def _inventory(seed, recipes=_RECIPES, steps=60, idle=0.4, weights=None, scale=None):
+    """Return an episode of inventory changes and the recipe of each step (-1: nothing)."""
+    rng = np.random.default_rng(seed)
+    if weights is None:
+        truth = np.r_[np.arange(len(recipes)), rng.integers(0, len(recipes), steps)]
+    else:
+        truth = np.repeat(np.arange(len(recipes)), weights)
+    truth = rng.permutation(np.r_[truth, np.full(int(len(truth) * idle / (1 - idle)), NO_EVENT)])
+    change = np.zeros((len(truth) + 1, len(_ITEMS)))
+    for t, k in enumerate(truth):
+        for item, amount in (recipes[k] if k >= 0 else {}).items():
+            change[t + 1, _ITEMS.index(item)] = amount
+    total = 50 + change.cumsum(axis=0)
+    tree = {item: total[:, i] * (scale or {}).get(item, 1) for i, item in enumerate(_ITEMS)}
+    return episode_of(tree), truth
+
+
+def _assert_one_to_one(events, truth):
+    pairs = set(zip(events.tolist(), truth.tolist(), strict=True))
+    assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+    assert (NO_EVENT, NO_EVENT) in pairs
+
+
+@given(st.integers(0, 10**6), st.integers(1, len(_RECIPES)))
+@examples
+def test_planted_changes_are_found_one_to_one(seed, k):
+    recipes = _RECIPES[:k]
+    demos = [_inventory(seed + i, recipes) for i in range(2)]
+    encoder = DeltaEvents(max_share=0.9).fit([demo for demo, _ in demos])
+    assert encoder.n_events == k
+    for episode, truth in [*demos, _inventory(seed + 9, recipes)]:
+        _assert_one_to_one(encoder.encode(episode).events, truth)
+        assert_streamed_like_whole(encoder, episode)
+
+
+def test_changes_are_called_by_what_changed_in_the_order_they_occur():
+    demos = [episode_of({"log": [0, 0, 1, 2, 1, 1], "plank": [0, 0, 0, 0, 4, 3]})] * 2
+    encoder = DeltaEvents().fit(demos)
+    assert encoder.symbols_ == ["log+1", "plank+4 log-1", "plank-1"]
+    whole = encoder.encode(demos[0])
+    assert whole.start == NO_EVENT
+    assert whole.events.tolist() == [-1, 0, 0, 1, 2]  # each time it occurs: no run is collapsed
+
+
+def test_a_very_frequent_change_is_no_event():
+    clock = np.arange(21)
+    log = np.repeat([0, 1, 2], 7)
+    demos = [episode_of({"clock": clock, "log": log})] * 2
+    encoder = DeltaEvents().fit(demos)
+    assert encoder.symbols_ == ["log+1 clock+1"]
+    assert np.flatnonzero(encoder.encode(demos[0]).events != NO_EVENT).tolist() == [6, 13]
+    kept = DeltaEvents(max_share=1.0).fit(demos)
+    assert kept.n_events == 2
+
+
+def test_a_very_frequent_change_takes_no_place_of_an_event():
+    change = np.zeros((31, 2))
+    change[1:, 0] = 1
+    change[[5, 11, 17], 1] = 1
+    change[[8, 23], 1] = 3
+    clock, log = change.cumsum(axis=0).T
+    encoder = DeltaEvents(max_events=2).fit([episode_of({"clock": clock, "log": log})])
+    assert encoder.symbols_ == ["log+1 clock+1", "log+3 clock+1"]
+
+
+@pytest.mark.parametrize("item", _ITEMS)
+@pytest.mark.parametrize("factor", [1000, 1024, 1e-3])
+def test_the_unit_of_a_part_does_not_matter(item, factor):
+    plain = [_inventory(i) for i in range(3)]
+    scaled = [_inventory(i, scale={item: factor}) for i in range(3)]
+    for max_events in (20, 3):
+        a = DeltaEvents(max_events).fit([e for e, _ in plain[:2]])
+        b = DeltaEvents(max_events).fit([e for e, _ in scaled[:2]])
+        for (one, _), (other, _) in zip(plain, scaled, strict=True):
+            np.testing.assert_array_equal(a.encode(one).events, b.encode(other).events)
+
+
+def test_parts_have_as_many_components_and_the_same_variance():
+    rng = np.random.default_rng(0)
+    tree = {
+        "large": rng.normal(size=(80, 6)) * [9, 5, 3, 1, 1, 1],
+        "one": rng.normal(size=80),
+        "small": 1e-3 * rng.normal(size=(80, 2)),
+    }
+    projection = DeltaEvents(4).fit([episode_of(tree)]).state()[1]["projection"]
+    deltas = np.diff(np.column_stack([tree["large"], tree["one"], tree["small"]]), axis=0)
+    blocks = [deltas[:, part] @ projection[part] for part in (slice(6), slice(6, 7), slice(7, 9))]
+    assert [np.linalg.matrix_rank(block) for block in blocks] == [2, 1, 2]
+    for block in blocks:
+        assert (block**2).sum(axis=1).mean() == pytest.approx(1.0)
+    # The two components of the large part are those that hold most of it.
+    kept = np.linalg.svd(deltas[:, :6] @ np.linalg.qr(projection[:6])[0], compute_uv=False)
+    best = np.linalg.svd(deltas[:, :6], compute_uv=False)
+    np.testing.assert_allclose(kept[:2], best[:2])
+
+
+def test_a_large_part_does_not_drown_a_small_one():
+    # The view has 40 noisy components, the inventory two; a log is found all the same.
+    rng = np.random.default_rng(0)
+    demos, logs = [], []
+    for _ in range(3):
+        taken = rng.random(80) < 0.15
+        bag = np.column_stack([np.r_[0, taken.cumsum()], np.zeros(81)])
+        demos.append(episode_of({"view": rng.normal(0, 100, (81, 40)).cumsum(axis=0), "bag": bag}))
+        logs.append(taken)
+    encoder = DeltaEvents(max_events=8).fit(demos)
+    for demo, taken in zip(demos, logs, strict=True):
+        events = encoder.encode(demo).events
+        # Knowing the event says more about the log than guessing does.
+        guess = min(taken.mean(), 1 - taken.mean())
+        wrong = sum(
+            min(taken[events == e].sum(), (~taken[events == e]).sum()) for e in set(events.tolist())
+        )
+        assert wrong / len(taken) < 0.5 * guess
+
+
+@given(st.integers(0, 10**6), st.integers(2, 9), st.integers(2, 9), st.integers(1, 12))
+@examples
+def test_parts_of_any_size_and_demonstrations_of_any_length(seed, a, b, steps):
+    rng = np.random.default_rng(seed)
+    tree = {"a": rng.normal(size=(steps + 1, a)), "b": rng.normal(size=(steps + 1, b))}
+    encoder = DeltaEvents(max_share=1.0).fit([episode_of(tree)])
+    assert_streamed_like_whole(encoder, episode_of(tree))
+
+
+def test_the_rarest_change_is_merged_into_the_most_similar():
+    recipes = [{"log": 1}, {"table": 1}, {"log": 2}]
+    episode, truth = _inventory(0, recipes, weights=[20, 10, 3])
+    assert DeltaEvents(3).fit([episode]).n_events == 3
+    encoder = DeltaEvents(2).fit([episode])
+    assert encoder.n_events == 2
+    assert {"log+1", "table+1"} == set(encoder.symbols_)
+    _assert_one_to_one(encoder.encode(episode).events, np.where(truth == 2, 0, truth))
+
+
+def test_the_rarest_change_is_merged_into_no_change_if_that_is_the_most_similar():
+    recipes = [{"log": 3}, {"table": 1}, {"log": 1}]
+    episode, truth = _inventory(0, recipes, weights=[20, 10, 3])
+    encoder = DeltaEvents(2).fit([episode])
+    _assert_one_to_one(encoder.encode(episode).events, np.where(truth == 2, NO_EVENT, truth))
+
+
+@given(st.integers(0, 10**6), st.integers(1, 5))
+@examples
+def test_what_is_merged_is_always_the_rarest(seed, max_events):
+    weights = np.random.default_rng(seed).permutation([3, 7, 12, 18, 25])
+    episode, truth = _inventory(seed, weights=weights)
+    encoder = DeltaEvents(max_events).fit([episode])
+    assert encoder.n_events <= max_events
+    events = encoder.encode(episode).events
+    # The most frequent recipe is still one event (others, merged, may outweigh the second).
+    top = np.argsort(-weights)[:1]
+    found = [set(events[truth == k].tolist()) for k in top]
+    assert all(len(s) == 1 for s in found)
+    assert len(set.union(*found)) == len(top)
+
+
+@given(st.integers(0, 10**6))
+@examples
+def test_real_valued_changes_one_at_a_time_are_those_of_an_episode(seed):
+    rng = np.random.default_rng(seed)
+    tree = {"a": rng.normal(size=(40, 3)).cumsum(axis=0), "b": rng.normal(size=40)}
+    encoder = DeltaEvents(5, max_share=1.0).fit([episode_of(tree)])
+    assert 0 < encoder.n_events <= 5
+    assert_streamed_like_whole(encoder, episode_of(tree))
+    other = {"a": rng.normal(size=(20, 3)), "b": rng.normal(size=20)}
+    assert_streamed_like_whole(encoder, episode_of(other))
+
+
+def _three_directions(seed, steps):
+    rng = np.random.default_rng(seed)
+    truth = np.r_[np.arange(3), rng.integers(0, 3, steps - 3)]
+    change = 10.0 * np.array([[-1, 0], [0, 1], [1, 0]])[truth] + rng.normal(0, 0.1, (steps, 2))
+    return episode_of(np.vstack([[0, 0], change.cumsum(axis=0)])), truth
+
+
+@pytest.mark.parametrize(("steps", "max_samples"), [(150, 1500), (200, 50)])
+def test_clouds_of_changes_are_events_however_many_samples_there_are(steps, max_samples):
+    episode, truth = _three_directions(0, steps)
+    encoder = DeltaEvents(3, max_samples=max_samples).fit([episode])
+    assert encoder.n_events == 3
+    for demo, kinds in [(episode, truth), _three_directions(1, 100)]:
+        events = encoder.encode(demo).events
+        assert {(e, k) for e, k in zip(events.tolist(), kinds.tolist(), strict=True)} == {
+            (e, k) for e, k in zip(events[:3].tolist(), range(3), strict=True)
+        }
+        assert sorted(events[:3].tolist()) == [0, 1, 2]
+
+
+def test_an_observation_that_never_changes_has_no_events():
+    demos = [episode_of({"log": np.zeros(5), "map": np.ones((5, 3))})] * 2
+    encoder = DeltaEvents().fit(demos)
+    assert encoder.n_events == 0
+    assert encoder.symbols_ == []
+    assert encoder.encode(demos[0]).events.tolist() == [-1] * 4
+    # Even if it changes later: there is no event that it could be.
+    later = episode_of({"log": np.arange(5), "map": np.ones((5, 3))})
+    assert encoder.encode(later).sequence.tolist() == []
+
+
+def test_a_part_that_never_changed_does_not_disturb():
+    episode, truth = _inventory(0, _RECIPES[:2])
+    tree = dict(episode.observations)
+    encoder = DeltaEvents(max_share=0.9).fit([episode])
+    _assert_one_to_one(encoder.encode(episode).events, truth)
+    # A table was never made in the demonstrations: that is no event.
+    tree["table"] = tree["table"] + np.arange(len(truth) + 1)
+    idle = truth == NO_EVENT
+    assert set(encoder.encode(episode_of(tree)).events[idle].tolist()) == {NO_EVENT}
+
+
+def test_small_unsigned_numbers_go_down_too():
+    episode = episode_of({"log": np.array([0, 1, 0, 1, 0, 0, 1, 1], np.uint8)})
+    assert DeltaEvents().fit([episode]).symbols_ == ["log+1", "log-1"]
+
+
+def test_parts_of_a_vector_are_those_given():
+    rng = np.random.default_rng(0)
+    vector = rng.integers(0, 3, (60, 4)).cumsum(axis=0)
+    as_dict = {"a": vector[:, :2], "b": vector[:, 2:]}
+    a = DeltaEvents(6, parts={"a": (0, 2), "b": (2, 4)}).fit([episode_of(vector)])
+    b = DeltaEvents(6).fit([episode_of(as_dict)])
+    np.testing.assert_array_equal(
+        a.encode(episode_of(vector)).events, b.encode(episode_of(as_dict)).events
+    )
+
+
+@pytest.mark.parametrize("parts", [{"a": (0, 2)}, {"a": (0, 3), "b": (2, 4)}, {"a": (0, 5)}])
+def test_parts_must_cover_the_vector_once(parts):
+    with pytest.raises(ValueError, match="must cover each of the 4 components once"):
+        DeltaEvents(parts=parts).fit([episode_of(np.zeros((5, 4)))])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("encoder", [DeltaEvents(), FeatureEvents()])
+def test_values_that_are_no_numbers_are_refused(encoder, value):
+    good = np.random.default_rng(0).normal(size=(9, 2))
+    bad = good.copy()
+    bad[4, 1] = value
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        encoder.fit([episode_of(bad)])
+    encoder.fit([episode_of(good)])
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        encoder.encode(episode_of(bad))
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        encoder.transition_event(good[0], 0, 0.0, bad[4], {})
+
+
+@pytest.mark.parametrize("encoder", [DeltaEvents(), FeatureEvents()])
+def test_strings_are_no_numbers(encoder):
+    with pytest.raises(ValueError, match=r"needs numbers.*<U1.*keys"):
+        encoder.fit([episode_of(np.array(list("abcd")))])
+
+
+def test_strings_beside_the_named_entries_are_left_alone():
+    episode, truth = _inventory(0)
+    tree = {**episode.observations, "name": np.array(["x"] * (len(truth) + 1))}
+    encoder = DeltaEvents(keys=_ITEMS).fit([episode_of(tree)])
+    _assert_one_to_one(encoder.encode(episode_of(tree)).events, truth)
+    assert_streamed_like_whole(encoder, episode_of(tree))
+
+
+def test_many_changes_are_warned_of():
+    demos = [episode_of(np.repeat(np.arange(30) ** 2, 2))] * 2
+    with pytest.warns(AlignRudderWarning, match="29 events: with more than about 20"):
+        assert DeltaEvents(40).fit(demos).n_events == 29
+    assert DeltaEvents().fit(demos).n_events == 20  # a warning here is an error
+
+
+@pytest.mark.parametrize("max_samples", [1500, 20])
+def test_changes_are_the_same_after_a_file(tmp_path, max_samples):
+    rng = np.random.default_rng(0)
+    smooth = [episode_of(rng.normal(size=(50, 4)).cumsum(axis=0)) for _ in range(3)]
+    counted = [_inventory(i)[0] for i in range(3)]
+    for demos, options in [(counted, {}), (smooth, {"parts": {"a": (0, 2), "b": (2, 4)}})]:
+        encoder = DeltaEvents(6, max_samples=max_samples, **options).fit(demos[:2])
+        again = DeltaEvents(6, max_samples=max_samples, **options).fit(demos[:2])
+        assert_same_encoder(encoder, again, demos)
+        assert_same_encoder(encoder, through_file(encoder, tmp_path / "e.npz"), demos)

@@ -1,0 +1,59 @@
+"""The verdict: what it says of good and of bad demonstrations."""
+
+import pytest
+
+import align_rudder as ar
+from align_rudder.show.report import report_data
+
+
+def test_verdict_of_a_shared_strategy(crafting, episodes):
+    verdict = report_data(crafting, episodes)["verdict"]
+    assert verdict["state"] == "good"
+    assert "All 6 demonstrations share one strategy" in verdict["headline"]
+    assert verdict["warnings"] == []
+    numbers = verdict["numbers"]
+    assert numbers["redistributed"] == pytest.approx(1.0)
+    assert numbers["columns"] == [len(crafting.profile_)]
+    assert numbers["conservation"][0] == pytest.approx(crafting.profile_.conservation.mean(), 1e-3)
+    assert 0.3 < numbers["agreement"][0] <= 1
+
+
+def warned(shown):
+    return " ".join(w["what"] + w["do"] for w in shown["verdict"]["warnings"])
+
+
+def test_warnings_say_what_is_wrong_and_what_to_do(rng):
+    with pytest.warns(ar.AlignRudderWarning):
+        none = ar.AlignRudder().fit_events([list(rng.permutation(8)) for _ in range(4)])
+    shown = report_data(none)
+    assert shown["verdict"]["state"] == "bad"
+    assert "No common strategy" in warned(shown)
+    assert shown["strategies"] == []
+    assert shown["verdict"]["numbers"]["redistributed"] == 0
+
+    with pytest.warns(ar.AlignRudderWarning):
+        many = ar.AlignRudder().fit_events([range(30), range(30)])
+    assert "Too many events: 30" in warned(report_data(many))
+    assert "max_events" in warned(report_data(many))
+
+    with pytest.warns(ar.AlignRudderWarning):
+        outlier = ar.AlignRudder().fit_events(["ABCDEF", "ABCDEF", "ABCDEF", "XYZXYZ"])
+    assert "agree with no other one: 3" in warned(report_data(outlier))
+
+    pair = ar.AlignRudder().fit_events(["ABC", "ABC"])
+    shown = report_data(pair, [("QQ", 0.0), ("ABC", 1.0), ("ABC", 1.0)], max_episodes=2)
+    assert "only two demonstrations" in warned(shown)
+    assert "Episode 0: no event that the model knows" in warned(shown)
+    assert "1 more episodes were given and are not shown" in warned(shown)
+    assert "Both demonstrations" in shown["verdict"]["headline"]
+    uneven = ar.AlignRudder().fit_events(["ABC", "ABC", "ABC"], [0.1, 1.0, 4.0])
+    assert "do not explain how the returns differ" in warned(report_data(uneven))
+
+
+def test_two_strategies():
+    first, second = "ABCDEFAB", "UVWXYZUV"
+    model = ar.AlignRudder().fit_events([first] * 4 + [second] * 3)
+    shown = report_data(model, [(second, 1.0)])
+    assert "2 strategies, of 4 and 3" in shown["verdict"]["headline"]
+    assert shown["episodes"][0]["strategy"] == 1
+    assert [d["strategy"] for d in shown["demonstrations"]] == [0] * 4 + [1] * 3

@@ -1,0 +1,54 @@
+"""Linear agents in the place of MineRL's, which take a minute to compile."""
+
+from contextlib import contextmanager
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import pytest
+
+from align_rudder.minerl import playing, training
+from align_rudder.minerl.networks import HEAD_SIZES, split_heads
+
+UNITS = sum(1 if size == 2 else size for size in HEAD_SIZES.values())
+
+
+class Linear(eqx.Module):
+    """Logits and value as linear functions of the last picture, 4×4 pixels of it."""
+
+    heads: eqx.nn.Linear
+    value: eqx.nn.Linear
+
+    def __init__(self, key):
+        k_heads, k_value = jax.random.split(key)
+        self.heads = eqx.nn.Linear(48, UNITS, key=k_heads)
+        self.value = eqx.nn.Linear(48, 1, key=k_value)
+
+    def __call__(self, task, observation, subtask, cell):
+        seen = observation[-1].reshape(4, 12, 4, 12, 3).mean(axis=(1, 3)).ravel() / 255
+        return split_heads(self.heads(seen)), self.value(seen)[0]
+
+    def clone(self, observations, learning=True):
+        return jax.vmap(self, (None, 0, None, None))(None, observations, 0, 0)[0], self
+
+
+class LinearManager(eqx.Module):
+    own: Linear
+    who: eqx.nn.Linear
+
+    def __init__(self, key, n):
+        self.own, self.who = Linear(key), eqx.nn.Linear(1, n + 1, key=key)
+
+    def __call__(self, task, observation, subtask, cell):
+        logits, value = self.own(task, observation, subtask, cell)
+        return {**logits, "who": self.who(jnp.ones(1) * subtask)}, value
+
+
+@contextmanager
+def small_networks():
+    """Train and play with linear agents."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (training, playing):
+            patch.setattr(module, "new_sub_agent", Linear)
+            patch.setattr(module, "new_manager", LinearManager)
+        yield
