@@ -39,6 +39,7 @@ from align_rudder.runs.checkpoint import arrays_of, digest, tree_of
 
 __all__ = ["AutoEncoder", "train_autoencoder"]
 
+_LARGEST = 1e6  # of a weight: what comes out of the network stays finite
 _ENCODER = Format(
     "align-rudder-autoencoder",
     1,
@@ -190,7 +191,7 @@ class AutoEncoder:
             _check_size(size, latent)
             shapes = eqx.filter_eval_shape(Network, size, latent, jax.random.key(0))
             like, rest = eqx.partition(shapes, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
-            network = eqx.combine(tree_of(contents.others, like), rest)
+            network = eqx.combine(tree_of(contents.others, like, _LARGEST), rest)
         return cls(network, size, contents.header["notes"])
 
 

@@ -111,12 +111,13 @@ def load_tree(
         return tree_of(contents.others, like), contents.header["notes"]
 
 
-def tree_of(arrays: Mapping[str, np.ndarray], like: Any) -> Any:
+def tree_of(arrays: Mapping[str, np.ndarray], like: Any, largest: float = np.inf) -> Any:
     """Return the tree whose leaves `arrays_of` gave; `ValueError` where something does not fit.
 
     Args:
         arrays: The arrays.
         like: A tree of the same structure; its leaves need only shape and dtype.
+        largest: How large numbers with a fraction may be; infinite ones are numbers too.
     """
     leaves = []
     for name, leaf in _named(like):
@@ -125,19 +126,19 @@ def tree_of(arrays: Mapping[str, np.ndarray], like: Any) -> Any:
         is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         if is_key:
             leaf = jax.eval_shape(jax.random.key_data, leaf)
-        array = jnp.asarray(_kind_of(leaf).check(arrays[name], f"the array {name!r}", {}))
+        array = jnp.asarray(_kind_of(leaf, largest).check(arrays[name], f"the array {name!r}", {}))
         leaves.append(jax.random.wrap_key_data(array) if is_key else array)
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
-def _kind_of(leaf: Any) -> Array:
-    """Return what the array of a leaf may be; numbers may be infinite, but something."""
+def _kind_of(leaf: Any, largest: float) -> Array:
+    """Return what the array of a leaf may be."""
     if leaf.dtype == bool:
         return Flags(*leaf.shape)
     if jnp.issubdtype(leaf.dtype, jnp.integer):
         bounds = jnp.iinfo(leaf.dtype)
         return Ints(*leaf.shape, low=int(bounds.min), high=int(bounds.max), dtype=leaf.dtype)
-    return Floats(*leaf.shape, low=-np.inf, high=np.inf, dtype=leaf.dtype)
+    return Floats(*leaf.shape, low=-largest, high=largest, dtype=leaf.dtype)
 
 
 _MADE_AGAIN = "Delete that file: the same command makes it again and keeps all others"
