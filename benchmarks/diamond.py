@@ -19,7 +19,7 @@ import numpy as np
 import tyro
 
 from align_rudder.files import write_json
-from align_rudder.hierarchy.demonstrations import aligned_demonstrations
+from align_rudder.hierarchy.cloning import aligned_demonstrations
 from align_rudder.hierarchy.evaluation import new_worlds
 from align_rudder.hierarchy.ppo import new_runner_state, train_step
 from align_rudder.hierarchy.resets import new_starts

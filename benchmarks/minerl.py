@@ -54,7 +54,10 @@ def see(trajectory: Trajectory) -> int:
     """Decode every frame and check from its colour that it is the right one."""
     steps = len(trajectory)
     for t, picture in enumerate(trajectory.frames()):
-        assert frame_number(picture[32:33, 32:33]) == (trajectory.lead + min(t, steps - 1)) % 512
+        assert (
+            frame_number(picture[32:33, 32:33])
+            == (trajectory.lead_frames + min(t, steps - 1)) % 512
+        )
     return steps + 1
 
 

@@ -45,7 +45,11 @@ nitpicky = True
 nitpick_ignore_regex = [  # other libraries, whose pages are not asked for; names not documented
     ("py:.*", r"(numpy|np|gym|gymnasium|matplotlib|jax|jnp|eqx|equinox|optax|minari|torch)\..*"),
     ("py:.*", r"(stable_baselines3|sklearn|collections|typing|os|pathlib)\..*"),
-    ("py:class", r"Axes|Figure|MinariDataset|GivenEpisode|Mlp|Policy|tuple\[int"),
+    (
+        "py:class",
+        r"Array|Axes|Deltas|Figure|GivenEpisode|MinariDataset|Mlp|Namer|Path|Policy|StreamState|tqdm",
+    ),
+    ("py:class", r"tuple\[int"),
     ("py:class", r"align_rudder\.\w+\..*"),  # types of the parts; those of the package are checked
 ]
 

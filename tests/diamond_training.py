@@ -45,9 +45,11 @@ def trained(tmp_path_factory):
     folder = shared / "diamond-training"
     with FileLock(shared / "diamond-training.lock"):
         if not (folder / "done").exists():
-            folder.mkdir()
+            folder.mkdir(exist_ok=True)
             save_demonstrations(folder / "demos.npz", setup().demos[:4])
             files = ["--demos", str(folder / "demos.npz"), "-o", str(folder / "run")]
+            jax.config.update("jax_disable_most_optimizations", True)  # compiled in less time
             assert main(["diamond", "train", *SMALL, *files]) == 0
+            jax.config.update("jax_disable_most_optimizations", False)
             (folder / "done").touch()
     return folder

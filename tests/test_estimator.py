@@ -46,7 +46,7 @@ def test_parameters_of_parameters():
 
 
 def test_an_unknown_parameter_is_named():
-    with pytest.raises(ValueError, match="no parameter 'width'; it has inner, size"):
+    with pytest.raises(ValueError, match=r"'width' for estimator Outer.*inner.*size"):
         Outer().set_params(width=1)
 
 

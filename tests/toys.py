@@ -1,5 +1,7 @@
 """Small tasks and episodes, for the tests of the learners."""
 
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
 
@@ -24,17 +26,10 @@ def toy(name, n=5, **options):
 def paid_at_the_end(mdp, demos):
     """Return the same task with its return paid for reaching the end alone: 1, else 0."""
     rewards = mdp.terminal.astype(float) * (mdp.rewards == mdp.rewards.max())
-    sparse = TabularMDP(
-        mdp.next_states,
-        mdp.cumulative,
-        rewards,
-        mdp.terminal,
-        mdp.starts,
-        mdp.horizon,
-        mdp.time_factor,
-    )
     flags = [[0.0] * (len(e) - 1) + [1.0] for e in demos]
-    return sparse, [ar.Episode(e.observations, e.actions, r) for e, r in zip(demos, flags)]
+    return replace(mdp, rewards=rewards), [
+        ar.Episode(e.observations, e.actions, r) for e, r in zip(demos, flags)
+    ]
 
 
 def corridor(n, horizon=50):

@@ -10,7 +10,7 @@ import numpy as np
 
 import align_rudder as ar
 from align_rudder.hierarchy.aligned import AlignedTask, AlignmentTables, tables_of
-from align_rudder.hierarchy.demonstrations import Demonstrations, aligned_demonstrations
+from align_rudder.hierarchy.cloning import Demonstrations, aligned_demonstrations
 from align_rudder.hierarchy.evaluation import new_worlds
 from align_rudder.hierarchy.ppo import PPO
 from align_rudder.hierarchy.training import Training, train

@@ -233,6 +233,9 @@ def _follow_all(events, scores, cells, columns, subgoals, pssm, bounds, gap, pla
         scores[t], cells[t], subgoals[t] = score, cell, subgoal
 
 
+Array = Any  # of NumPy, or of JAX in the twin
+
+
 class Step(NamedTuple):
     """What the tracker says of a step; of the steps of an episode, in arrays (T,).
 
@@ -245,12 +248,12 @@ class Step(NamedTuple):
         reward: The redistributed reward R_{t+1}.
     """
 
-    event: np.ndarray
-    score: np.ndarray
-    cell: np.ndarray
-    column: np.ndarray
-    subgoal: np.ndarray
-    reward: np.ndarray
+    event: Array
+    score: Array
+    cell: Array
+    column: Array
+    subgoal: Array
+    reward: Array
 
 
 def track(tables: TrackerTables, encoded: Encoded) -> Step:

@@ -124,7 +124,7 @@ class TrackerState(NamedTuple):
         row: Best scores (K, W) of the events so far with the columns up to each cell, the cost
             of all events and of columns skipped left out: it never falls.
         best: The best of them less the cost of columns skipped.
-        count: Number of events so far.
+        events: Number of events so far.
         zero: S after the start state.
         cell: Where on the profiles the best alignment ends.
         subgoal: Index of the next sub-goal.
@@ -132,7 +132,7 @@ class TrackerState(NamedTuple):
 
     row: jax.Array
     best: jax.Array
-    count: jax.Array
+    events: jax.Array
     zero: jax.Array
     cell: jax.Array
     subgoal: jax.Array
@@ -171,7 +171,7 @@ def advance(
     new = TrackerState(
         row,
         level[at],
-        state.count + 1,
+        state.events + 1,
         state.zero,
         cell,
         jnp.where(moves, behind, state.subgoal),
@@ -180,7 +180,7 @@ def advance(
     new = jax.tree.map(lambda a, b: jnp.where(happened, a, b), new, state)
     return new, Step(
         event,
-        new.best - tables.gap * new.count - new.zero,
+        new.best - tables.gap * new.events - new.zero,
         new.cell,
         jnp.where(happened & matched, column, -1),
         new.subgoal,

@@ -20,7 +20,7 @@ def test_frozen_lake_is_learned_from_demonstrations(lake_data, lake_model):
 def test_the_learner_fits_a_model_of_its_own_and_repeats_itself(lake_data):
     mdp, demos = lake_data
     protocol = Protocol(max_episodes=500)
-    a, b = (learn_rudder(mdp, demos, seed=4, protocol=protocol) for _ in range(2))
+    a, b = (learn_rudder(mdp, demos, seed=0, protocol=protocol) for _ in range(2))
     assert a.solved
     assert a.q.tolist() == b.q.tolist()
     assert a.curve.tolist() == b.curve.tolist()

@@ -22,7 +22,7 @@ WORLD = ["hits=1", "distance=1", "spread=90"]
 
 
 @pytest.fixture(autouse=True, scope="module")
-def linear_agents():
+def linear_agents(compiled_quickly):
     with small_networks():
         yield
 

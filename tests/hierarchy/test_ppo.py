@@ -13,7 +13,7 @@ eqx = pytest.importorskip("equinox")
 import jax.numpy as jnp  # noqa: E402
 import workshop  # noqa: E402
 
-from align_rudder.hierarchy.demonstrations import Examples  # noqa: E402
+from align_rudder.hierarchy.cloning import Examples  # noqa: E402
 from align_rudder.hierarchy.ppo import (  # noqa: E402
     PPO,
     RunnerState,

@@ -9,7 +9,7 @@ pytest.importorskip("equinox")
 import jax.numpy as jnp  # noqa: E402
 import workshop  # noqa: E402
 
-from align_rudder.hierarchy.demonstrations import Demonstrations  # noqa: E402
+from align_rudder.hierarchy.cloning import Demonstrations  # noqa: E402
 from align_rudder.hierarchy.resets import (  # noqa: E402
     begin_again,
     new_starts,

@@ -4,6 +4,7 @@ import contextlib
 import shutil
 from collections import namedtuple
 
+import numpy as np
 import pytest
 from small_world import DIAMOND, IRON, TREECHOP
 
@@ -113,14 +114,14 @@ def filmed(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def encoder(filmed):
-    """An auto-encoder of 16×16 pixels that knows the pictures of `filmed`."""
+def encoder():
+    """An auto-encoder of 16×16 pixels that knows nothing yet: its features differ all the same."""
     pytest.importorskip("equinox")
-    from align_rudder.minerl.autoencoder import train_autoencoder
+    from align_rudder.minerl.autoencoder import AutoEncoder, Network
+    from align_rudder.minerl.networks import new_network
 
-    return train_autoencoder(
-        filmed, size=16, latent=32, steps=250, batch=64, buffer=600, every=1, learning_rate=3e-3
-    )
+    network = new_network(lambda key: Network(16, 32, key), np.random.default_rng(0))
+    return AutoEncoder(network, 16)
 
 
 @pytest.fixture

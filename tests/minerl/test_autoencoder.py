@@ -14,6 +14,13 @@ from align_rudder.minerl.testing.videos import frame_color
 SIDE = 16
 
 
+@pytest.fixture(scope="module")
+def trained(filmed):
+    return train_autoencoder(
+        filmed, size=SIDE, latent=32, steps=250, batch=64, buffer=600, every=1, learning_rate=3e-3
+    )
+
+
 def colors(numbers):
     return np.stack([np.full((SIDE, SIDE, 3), frame_color(n), np.uint8) for n in numbers])
 
@@ -24,17 +31,17 @@ def error(encoder, frames):
     return float(((shown.transpose(0, 2, 3, 1) - frames / 255) ** 2).mean())
 
 
-def test_it_learns_the_pictures(encoder, filmed):
+def test_it_learns_the_pictures(trained, filmed):
     seen = np.concatenate([t.frame_array(size=SIDE) for t in filmed])
     of_mean = float((seen / 255.0).var(axis=0).mean())
-    assert error(encoder, seen) < 0.1 * of_mean
-    assert encoder.notes["error"] < 0.1 * encoder.notes["error_of_mean_picture"]
-    assert encoder.notes["steps"] == 250
+    assert error(trained, seen) < 0.1 * of_mean
+    assert trained.notes["error"] < 0.1 * trained.notes["error_of_mean_picture"]
+    assert trained.notes["steps"] == 250
 
 
-def test_features_tell_the_colour(encoder):
+def test_features_tell_the_colour(trained):
     numbers = np.arange(0, 400)
-    features, shown = encoder.encode(colors(numbers)), colors(numbers)[:, 0, 0].astype(float)
+    features, shown = trained.encode(colors(numbers)), colors(numbers)[:, 0, 0].astype(float)
     assert features.shape == (400, 32)
     x = np.column_stack([features, np.ones(len(numbers))])
     weights = np.linalg.lstsq(x[::2], shown[::2], rcond=None)[0]

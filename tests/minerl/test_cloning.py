@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 pytest.importorskip("jax")
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from small_networks import Linear
 
 from align_rudder.minerl.camera import BINS, camera_targets
 from align_rudder.minerl.cloning import Cloning, clone_sub_agent
-from align_rudder.minerl.networks import new_sub_agent
+from align_rudder.minerl.networks import SubAgent, new_sub_agent
 from align_rudder.minerl.spaces import BUTTONS, ENUMS
 
 
@@ -39,19 +40,22 @@ class Colored:
         return seen, targets
 
 
-def test_cloning_learns_what_a_simple_expert_does():
+def test_the_papers_network_learns_what_a_simple_expert_does():
     samples = Colored(96)
-    settings = Cloning(epochs=20, batch=16, evaluate_every=5, held_out=0.15, learning_rate=0.03)
-    start = new_sub_agent(jax.random.key(0))
-    found = clone_sub_agent(start, samples, settings)
-    assert [epoch for epoch, _, _ in found.curve] == [5, 10, 15, 20]
     seen, targets = samples.batch(np.arange(96))
-    logits, _ = found.agent.clone(jnp.asarray(seen), learning=False)
-    for head in ("attack", "craft"):
-        right = np.mean(np.asarray(logits[head].argmax(axis=1)) == targets[head])
-        assert right > 0.95, head  # by chance 0.67 at best
-    turned = np.asarray(jax.nn.softmax(logits["yaw"]) @ BINS)
-    assert np.abs(turned - np.where(samples.kind == 2, 10, 0)).mean() < 2
+    settings = Cloning(epochs=20, batch=16, evaluate_every=10, learning_rate=0.03)
+    start, forward = new_sub_agent(jax.random.key(0)), eqx.filter_jit(SubAgent.clone)
+
+    def right(agent):
+        logits, _ = forward(agent, jnp.asarray(seen), False)
+        chosen = {head: np.asarray(logits[head].argmax(axis=1)) for head in ("attack", "craft")}
+        turned = np.asarray(jax.nn.softmax(logits["yaw"]) @ BINS)
+        off = np.abs(turned - np.where(samples.kind == 2, 10, 0)).mean()
+        return min(np.mean(chosen[head] == targets[head]) for head in chosen) - off / 100
+
+    found = clone_sub_agent(start, samples, settings, judge=right)
+    assert [epoch for epoch, _, _ in found.curve] == [10, 20]
+    assert right(found.agent) > 0.93  # by chance 0.67 at best, and turns of 2 degrees are 0.02
     # The value network is left alone.
     for before, after in zip(
         jax.tree.leaves((start.critic, start.value)),

@@ -70,7 +70,7 @@ def test_pictures_in_episodes(source):
     trajectory = find_trajectories(source, [TREECHOP])[0]
     pov = episode_of(trajectory, frame_size=48).observations["pov"]
     assert pov.shape == (len(trajectory) + 1, 48, 48, 3)
-    assert frame_number(pov[7]) == trajectory.lead + 7
+    assert frame_number(pov[7]) == trajectory.lead_frames + 7
 
 
 def test_the_diamond_chain_is_found_in_a_pool_of_all_tasks(source):

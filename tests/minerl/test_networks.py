@@ -9,9 +9,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import torch
-from align_rudder.hierarchy.improvement import PPO, Steps, improve, optimizer
 
 from align_rudder.hierarchy import actions
+from align_rudder.hierarchy.ppo import PPO, Transition, new_train_state, update_agent
 from align_rudder.minerl.networks import (
     HEAD_SIZES,
     Norm,
@@ -133,7 +133,7 @@ def test_the_manager_begins_with_the_order_of_the_alignment():
 def test_ppo_improves_the_papers_networks():
     """An action that is always paid becomes likelier, what is not paid for stays as it is."""
     manager = new_manager(jax.random.key(0), 3)
-    ppo = PPO(n_envs=1, n_steps=8, epochs=4, minibatches=1, learning_rate=3e-3, entropy=0.0)
+    ppo = PPO(n_envs=1, n_steps=8, n_minibatches=1, learning_rate=3e-3, ent_coef=0.0, burn_in=0)
     rng = np.random.default_rng(0)
     seen = jnp.asarray(rng.integers(0, 256, (8, 1, 2, 48, 48, 3)), jnp.uint8)
     chosen = {head: np.full((8, 1), -1) for head in (*HEAD_SIZES, "who")}
@@ -149,7 +149,7 @@ def test_ppo_improves_the_papers_networks():
     at = jnp.asarray(chosen["who"][:, 0])
     taken = jnp.take_along_axis(log_p, at[:, None], axis=1)
     paid = (at == 2).astype(jnp.float32)[:, None]
-    played = Steps(
+    played = Transition(
         seen,
         zero,
         zero,
@@ -159,9 +159,8 @@ def test_ppo_improves_the_papers_networks():
         paid,
         jnp.ones((8, 1), bool),
     )
-    memory = optimizer(ppo, 1).init(eqx.filter(manager, eqx.is_inexact_array))
-    step = eqx.filter_jit(improve)
-    better, _, _ = step(None, ppo, 1, manager, memory, played, jnp.zeros(1), jax.random.key(0))
+    state = new_train_state(manager, ppo, 1, jax.random.key(0))
+    better = eqx.filter_jit(update_agent)(None, ppo, 1, state, played, jnp.zeros(1))[0].agent
     after, value_after = who(better)
     assert (after[:, 2] > log_p[:, 2]).all()
     error = ((value[:, None] - paid) ** 2).mean()

@@ -12,18 +12,18 @@ import pytest
 pytest.importorskip("jax")
 pytest.importorskip("av")
 import jax
-from align_rudder.hierarchy.improvement import PPO
 from small_networks import Linear, small_networks
 
 from align_rudder import AlignRudderWarning
 from align_rudder.hierarchy.external import TrackedEnv
 from align_rudder.hierarchy.fine_tuning import FineTuning
+from align_rudder.hierarchy.ppo import PPO
 from align_rudder.minerl import training
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.cloning import Cloning
 from align_rudder.minerl.environment import MineRLEnv
 from align_rudder.minerl.pipeline import fit_events, segments
-from align_rudder.minerl.playing import evaluate, load_players, open_game
+from align_rudder.minerl.playing import evaluate, load_players
 from align_rudder.minerl.samples import Samples
 from align_rudder.minerl.training import MineRLTraining, train
 from align_rudder.minerl.view import PictureView
@@ -35,7 +35,7 @@ SMALL = FineTuning(
     patience=6,
     evaluate_every=16,
     trials=1,
-    ppo=PPO(n_envs=1, n_steps=8, epochs=1, minibatches=1, cloning=0.0),
+    ppo=PPO(n_envs=1, n_steps=8, n_epochs=1, n_minibatches=1, bc_coef=0.0),
 )
 TRAINING = MineRLTraining(
     frames=2, cloning=Cloning(epochs=3, batch=8, evaluate_every=1), tuning=SMALL, managing=SMALL
@@ -44,7 +44,7 @@ WORLD = {"distance": 1, "spread": 90, "hits": 30}
 
 
 @pytest.fixture(autouse=True, scope="module")
-def linear_agents():
+def linear_agents(compiled_quickly):
     with small_networks():
         yield
 
@@ -83,6 +83,14 @@ def trained(subtasks, cache, game, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     with pytest.warns(match="sub-agent 1 stays as it was cloned"):
         assert train(subtasks, folder, cache, TRAINING, [game]) == 5
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cloned(subtasks, cache, tmp_path_factory):
+    """The same without an environment: clones alone, judged by held-out loss."""
+    folder = tmp_path_factory.mktemp("cloned")
+    assert train(subtasks, folder, cache, TRAINING) == 2
     return folder
 
 
@@ -170,7 +178,7 @@ def test_a_finished_training_is_left_alone_and_a_missing_agent_is_made_again(
 
 
 def test_ctrl_c_saves_what_is_under_way_and_the_result_is_the_same(
-    trained, subtasks, cache, tmp_path, monkeypatch
+    cloned, subtasks, cache, tmp_path, monkeypatch
 ):
     folder, batches = tmp_path / "run", []
 
@@ -181,9 +189,7 @@ def test_ctrl_c_saves_what_is_under_way_and_the_result_is_the_same(
 
         def batch(self, indices):
             batches[-1] += 1
-            if (
-                len(batches) == 2 and batches[1] == 1
-            ):  # the second sub-agent's first of three epochs
+            if batches[1:] == [1]:  # in the first of three epochs of the second sub-agent
                 os.kill(os.getpid(), signal.SIGINT)
             return super().batch(indices)
 
@@ -196,7 +202,7 @@ def test_ctrl_c_saves_what_is_under_way_and_the_result_is_the_same(
     assert 0 < batches[2] < batches[0]  # not from the beginning
     assert {path.name for path in folder.glob("*.npz")} == {"cloned-0.npz", "cloned-1.npz"}
     for name in ("cloned-0.npz", "cloned-1.npz"):
-        assert same(folder / name, trained / name)
+        assert same(folder / name, cloned / name)
 
 
 def test_ctrl_c_in_the_environment_keeps_steps_and_recordings(
@@ -280,9 +286,6 @@ def test_wrong_settings_are_refused(subtasks, cache, tmp_path):
         train(subtasks, tmp_path / "file" / "run", cache, TRAINING)
 
 
-# Playing
-
-
 def test_stages_that_were_not_reached_say_so(subtasks, model, cache, copy):
     for name in ("agent-0.npz", "manager.npz"):
         (copy / name).unlink()
@@ -296,18 +299,3 @@ def test_stages_that_were_not_reached_say_so(subtasks, model, cache, copy):
         load_players(cache.folder)
     with pytest.raises(ValueError, match="trained for 2 sub-goals that are not those of the model"):
         load_players(copy, "cloned", model)
-
-
-def test_a_game_is_opened_for_the_model_it_is_followed_along(model, encoder, filmed, tmp_path):
-    encoder.save(tmp_path / "encoder.npz")
-    path = str(tmp_path / "encoder.npz")
-    with pytest.raises(ValueError, match="fitted without features of pictures; leave out"):
-        open_game(model, module="scripted", autoencoder=path)
-    seeing = fit_events(filmed, 5, encoder.features)
-    with pytest.raises(ValueError, match="fitted with features of pictures; give"):
-        open_game(seeing, module="scripted")
-    game = open_game(seeing, module="scripted", world={"hits": 1}, autoencoder=path, frames=3)
-    with game.env:
-        game.begin(0)
-        assert game.seen.shape == (3, 48, 48, 3)
-        assert game.obs["features"].shape == (32,)

@@ -70,7 +70,7 @@ def test_each_observation_has_its_own_frame(source):
     skips = set()
     for trajectory in find_trajectories(source):
         steps = len(trajectory)
-        skip = trajectory.lead
+        skip = trajectory.lead_frames
         skips.add(skip)
         numbers = [frame_number(picture) for picture in trajectory.frames()]
         expected = [(skip + t) % 512 for t in range(steps + 1)]

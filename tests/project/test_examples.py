@@ -17,6 +17,7 @@ EXAMPLES = sorted(FOLDER.glob("*.py"))
 
 # Beyond the alignment, which every example prints: what only it can show.
 SHOWN = {
+    "jax_environment": ["E = chest+1", "chests opened", "as it is"],
     "minigrid_ppo": ["= unlock door", "subgoals/4_take_ball", "fresh worlds"],
 }
 

@@ -29,7 +29,7 @@ def test_the_tables_of_the_diamond_follow_from_the_counts():
     rows = {
         (row["method"], row["steps"]): row
         for row in results_rows(found)
-        if row["label"] != "… without the main agent"
+        if row["label"] != "… without the manager"
     }
     assert rows["align-rudder", 8_000_000]["low"] >= 0.12
     assert rows["align-rudder", 240_000_000]["low"] >= 0.5

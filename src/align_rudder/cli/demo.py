@@ -10,7 +10,7 @@ from typing import Annotated
 import tyro
 
 from align_rudder.cli.options import check_figure, check_options
-from align_rudder.files import Whole, check_outputs, write_json
+from align_rudder.files import Whole, check_outputs, write_figure, write_json
 
 __all__ = ["Demo"]
 
@@ -30,7 +30,6 @@ class Demo:
 
     def run(self) -> None:
         """Fit, redistribute, learn, draw."""
-        from align_rudder.show.figures.drawing import save_figure
         from align_rudder.studies import demo
         from align_rudder.summary import as_data
 
@@ -42,10 +41,10 @@ class Demo:
         check_outputs(self.output, str(learning), self.json)
         print("aligning; a first run compiles for some seconds …", file=sys.stderr, flush=True)
         crafted = demo.craft(self.seed)
-        save_figure(crafted.figure(), path)
+        write_figure(path, crafted.figure())
         print(crafted, f"\nfigure: {path}\n", sep="\n", flush=True)
         print("A robot learns FourRooms from two demonstrations, paid at the target.", flush=True)
         learned = demo.learn(sys.stderr.isatty())
-        save_figure(learned.figure, learning)
+        write_figure(learning, learned.figure)
         write_json(self.json, {**as_data(crafted.model), "learning": learned.data})
         print(learned.table, f"\nfigure: {learning}", sep="\n")

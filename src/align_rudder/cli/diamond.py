@@ -12,7 +12,7 @@ import numpy as np
 import tyro
 
 from align_rudder.cli.options import check_figure, check_least, check_seed
-from align_rudder.files import check_outputs, write_json, write_whole
+from align_rudder.files import check_outputs, write_figure, write_json, write_text
 from align_rudder.runs.progress import bars_or_lines
 from align_rudder.studies.diamond.methods import OURS, MethodName, train_method, training_of
 
@@ -73,9 +73,9 @@ class Demos:
         if self.model is not None:
             model.save(self.model)
         if self.figure is not None:
-            from align_rudder.studies.diamond.figures import draw_alignment, save_figure
+            from align_rudder.studies.diamond.figures import draw_alignment
 
-            save_figure(draw_alignment(model), self.figure)
+            write_figure(self.figure, draw_alignment(model))
         found = {"worlds": len(runs), "solved": len(steps), "steps": steps, "lengths": lengths}
         write_json(self.json, {**found, "model": as_data(model)})
 
@@ -201,8 +201,7 @@ class Evaluate:
         print(goals_table(found[0]))
         write_json(self.json, found)
         if self.markdown is not None:
-            text = results_table(found, markdown=True) + "\n"
-            write_whole(self.markdown, lambda file: file.write(text.encode()))
+            write_text(self.markdown, results_table(found, markdown=True) + "\n")
         if self.figures is not None:
             from align_rudder.studies.diamond.figures import draw_results
 

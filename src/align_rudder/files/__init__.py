@@ -31,6 +31,7 @@ from align_rudder.files.symbols import MAX_NESTED, decode_symbol, decode_symbols
 from align_rudder.files.writing import (
     check_outputs,
     check_writable,
+    write_figure,
     write_json,
     write_text,
     write_whole,
@@ -76,6 +77,7 @@ __all__ = [
     "said_of",
     "save_npz",
     "shown",
+    "write_figure",
     "write_json",
     "write_text",
     "write_whole",

@@ -14,6 +14,7 @@ from align_rudder.files.kinds import shown
 __all__ = [
     "check_outputs",
     "check_writable",
+    "write_figure",
     "write_json",
     "write_text",
     "write_whole",
@@ -95,3 +96,9 @@ def write_json(path: str | os.PathLike[str] | None, value: Any) -> None:
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file, in UTF-8; what UTF-8 does not know (half a surrogate pair) becomes "?"."""
     write_whole(path, lambda file: file.write(text.encode(errors="replace")))
+
+
+def write_figure(path: str | os.PathLike[str], figure: Any) -> None:
+    """Write a figure of Matplotlib in the form that the file's ending says, PNG without one."""
+    form = Path(path).suffix.removeprefix(".") or "png"
+    write_whole(path, lambda file: figure.savefig(file, format=form, dpi=150))

@@ -1,20 +1,95 @@
-"""Behavioural cloning of the demonstrations, as a start for the sub-agents."""
+"""Demonstrations, aligned, and behavioural cloning of them as a start for the sub-agents."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.agents import Policy
-from align_rudder.hierarchy.aligned import AlignedTask
-from align_rudder.hierarchy.demonstrations import Examples
+from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
 
-__all__ = ["clone_agent"]
+__all__ = ["Demonstrations", "Examples", "aligned_demonstrations", "clone_agent"]
+
+
+class Examples(NamedTuple):
+    """Steps of demonstrations to clone: observation, sub-task, cell and action (n, …)."""
+
+    observation: Any
+    subtask: jax.Array
+    cell: jax.Array
+    action: jax.Array
+
+
+class Demonstrations(NamedTuple):
+    """All demonstrations, one after the other.
+
+    Attributes:
+        states: Their states, aligned (N, …).
+        reached: Which of these have just reached a sub-goal (N,).
+        examples: Their steps.
+    """
+
+    states: AlignedState
+    reached: jax.Array
+    examples: Examples
+
+
+def aligned_demonstrations(
+    task: AlignedTask, runs: Sequence[tuple[Any, np.ndarray]]
+) -> Demonstrations:
+    """Return demonstrations, given as states (T + 1, …) and actions (T,) of each, aligned."""
+    lengths = [len(actions) for _, actions in runs]
+    longest = max(lengths)
+    padded = [_padded(states, longest - n) for (states, _), n in zip(runs, lengths, strict=True)]
+    stacked = jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *padded)
+
+    @jax.jit
+    def align(states: Any) -> tuple[AlignedState, Any]:
+        aligned = jax.vmap(lambda run: _aligned_run(task, run))(states)
+        return aligned, jax.vmap(jax.vmap(task.task.observe))(states)
+
+    aligned, observations = align(stacked)
+    reached = jnp.diff(aligned.subtask, axis=1, prepend=0) > 0
+    flat, reached, observations = jax.tree.map(
+        lambda x: x.reshape(-1, *x.shape[2:]), (aligned, reached, observations)
+    )
+    # Where the states, and those in which something was done, lie among the padded ones.
+    begin = np.arange(len(runs)) * (longest + 1)
+    every = np.concatenate([at + np.arange(n + 1) for at, n in zip(begin, lengths)])
+    acting = np.concatenate([at + np.arange(n) for at, n in zip(begin, lengths)])
+    examples = Examples(
+        jax.tree.map(lambda x: x[acting], observations),
+        flat.subtask[acting],
+        flat.position.cell[acting],
+        jnp.asarray(np.concatenate([actions for _, actions in runs])),
+    )
+    return Demonstrations(jax.tree.map(lambda x: x[every], flat), reached[every], examples)
+
+
+def _aligned_run(task: AlignedTask, states: Any) -> AlignedState:
+    """Return the states of one demonstration (T + 1, …), aligned."""
+    features = jax.vmap(task.task.features)(states)
+    first = task.start(None)
+
+    def follow(s: AlignedState, pair: tuple[jax.Array, jax.Array]) -> Any:
+        new = task.follow(s, *pair)[0]
+        return new, new
+
+    _, rest = jax.lax.scan(follow, first, (features[:-1], features[1:]))
+    whole = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
+    return whole._replace(state=states, begun=whole.subtask)
+
+
+def _padded(states: Any, n: int) -> Any:
+    """Return states with the last one n times more."""
+    return jax.tree.map(lambda x: np.concatenate([x, np.repeat(x[-1:], n, axis=0)]), states)
 
 
 def clone_agent(

@@ -30,7 +30,7 @@ class ManagedTask(AlignedTask):
 
     @property
     def n_choices(self) -> int:
-        """Number of choices: sub-agents, then primitive actions."""
+        """Number of choices, sub-agents before primitive actions."""
         return self.n_subtasks + self.task.n_actions
 
     def step(

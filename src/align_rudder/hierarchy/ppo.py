@@ -18,7 +18,7 @@ import optax
 from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
-from align_rudder.hierarchy.demonstrations import Examples
+from align_rudder.hierarchy.cloning import Examples
 from align_rudder.hierarchy.resets import Starts, begin_again, remember, update_failure_rates
 
 __all__ = [
@@ -217,7 +217,7 @@ def _check_shapes(**arrays: jax.Array) -> None:
 def generalized_advantage_estimation(
     r_t: jax.Array, discount_t: jax.Array, lambda_: float, values: jax.Array
 ) -> jax.Array:
-    r"""Return the advantages (T, …) of the states at times 0 to T - 1.
+    """Return the advantages (T, …) of the states at times 0 to T - 1.
 
     Args:
         r_t: Rewards at times 1 to T (T, …).
@@ -226,12 +226,9 @@ def generalized_advantage_estimation(
         values: Values of the states at times 0 to T (T + 1, …); the last one bootstraps.
 
     Notes:
-        Generalised advantage estimation (Schulman et al., 2016):
-
-        .. math::
-            \delta_t = r_{t+1} + \gamma_{t+1} V(s_{t+1}) - V(s_t), \qquad
-            A_t = \sum_{l \ge 0} \Big(\prod_{i=1}^{l} \gamma_{t+i} \lambda\Big) \delta_{t+l}
-                = \delta_t + \gamma_{t+1} \lambda A_{t+1}, \qquad A_T = 0.
+        With the errors δ_t = r_{t+1} + γ_{t+1} V(s_{t+1}) − V(s_t),
+        A_t = Σ_{l≥0} (Π_{i=1..l} γ_{t+i} λ) δ_{t+l} = δ_t + γ_{t+1} λ A_{t+1} and A_T = 0
+        (Schulman et al., 2016).
     """
     _check_shapes(r_t=r_t, discount_t=discount_t, values=values[1:])
     delta_t = r_t + discount_t * values[1:] - values[:-1]
@@ -253,7 +250,7 @@ def ppo_loss(
     examples: Examples | None = None,
     value_only: jax.Array | bool = False,
 ) -> tuple[jax.Array, Losses]:
-    r"""Return the loss of an agent on a minibatch, and its parts.
+    """Return the loss of an agent on a minibatch, and its parts.
 
     Args:
         agent: The agent.
@@ -264,20 +261,13 @@ def ppo_loss(
         value_only: Whether policy loss and entropy are left out.
 
     Notes:
-        With the probability ratio :math:`\rho = \pi(a|s) / \pi_\text{old}(a|s)` and advantages
-        brought to mean 0 and deviation 1,
+        With the ratio ρ = π(a|s) / π_old(a|s), and advantages brought to mean 0 and deviation 1::
 
-        .. math::
-            L_\text{policy} &= -\operatorname{mean} \min\big(\rho A,\;
-                \operatorname{clip}(\rho, 1 - \epsilon, 1 + \epsilon) A\big) \\
-            L_\text{value} &= \tfrac12 \operatorname{mean} \max\big((V - R)^2,\;
-                (V_\text{old} + \operatorname{clip}(V - V_\text{old}, -\epsilon, \epsilon)
-                - R)^2\big) \\
-            L &= L_\text{policy} - c_\text{ent} H + c_\text{vf} L_\text{value}
-                + c_\text{bc} L_\text{bc}
+            L_policy = −mean min(ρ A, clip(ρ, 1 − ε, 1 + ε) A)
+            L_value  = ½ mean max((V − R)², (V_old + clip(V − V_old, −ε, ε) − R)²)
+            L        = L_policy − c_ent H + c_vf L_value + c_bc L_bc
 
-        where H is the mean entropy of the policy and :math:`L_\text{bc}` the cross-entropy of the
-        demonstrated actions.
+        H is the mean entropy of the policy, L_bc the cross-entropy of demonstrated actions.
     """
     old, advantage, target = minibatch
     apply = jax.vmap(agent, (None, 0, 0, 0))

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from align_rudder.hierarchy.aligned import AlignedState
-from align_rudder.hierarchy.demonstrations import Demonstrations
+from align_rudder.hierarchy.cloning import Demonstrations
 
 __all__ = ["Starts", "begin_again", "new_starts", "remember", "update_failure_rates"]
 

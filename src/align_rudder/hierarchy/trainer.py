@@ -16,8 +16,7 @@ from tqdm import tqdm
 from align_rudder.hierarchy import ppo
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedTask
-from align_rudder.hierarchy.cloning import clone_agent
-from align_rudder.hierarchy.demonstrations import Examples, aligned_demonstrations
+from align_rudder.hierarchy.cloning import Examples, aligned_demonstrations, clone_agent
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds
 from align_rudder.hierarchy.folder import TrainingFolder, load_agent, load_manager
 from align_rudder.hierarchy.manager import managed, new_manager
@@ -169,8 +168,8 @@ class Trainer:
             self.folder.save_checkpoint(_without_pool(runner), at, must=due)
         if at.updates <= settings.burn_in:
             _logger.warning(
-                "too few steps were left for the %s: %d updates were made, and the policy moves "
-                "from update %d on",
+                "too few steps were left to train the %s: %d updates were made, and its policy "
+                "moves from update %d on",
                 {"agents": "sub-agents"}.get(at.phase, at.phase),
                 at.updates,
                 settings.burn_in + 1,

@@ -18,7 +18,7 @@ from align_rudder.minerl.networks import SubAgent
 from align_rudder.minerl.samples import Samples
 from align_rudder.runs.checkpoint import Checkpoint
 
-__all__ = ["Cloned", "Cloning", "clone_sub_agent"]
+__all__ = ["Cloning", "CloningResult", "clone_sub_agent"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Cloning:
             )
 
 
-class Cloned(NamedTuple):
+class CloningResult(NamedTuple):
     """The best agent, and for each evaluation the epoch, the training loss and the score."""
 
     agent: SubAgent
@@ -108,7 +108,7 @@ def clone_sub_agent(
     judge: Callable[[SubAgent], float] | None = None,
     progress: Callable[[int, float], None] | None = None,
     checkpoint: Checkpoint | None = None,
-) -> Cloned:
+) -> CloningResult:
     """Return the agent with its policy fitted to the samples.
 
     Args:
@@ -161,4 +161,4 @@ def clone_sub_agent(
             curve.append((epoch, mean, score))
         if checkpoint is not None:
             checkpoint.offer((agent, best, opt_state), {"epoch": epoch, "curve": curve})
-    return Cloned(best, curve)
+    return CloningResult(best, curve)

@@ -114,7 +114,7 @@ class Trajectory:
         return self.metadata["true_video_frame_count"]
 
     @property
-    def lead(self) -> int:
+    def lead_frames(self) -> int:
         """The number of frames of the recording before the first observation."""
         steps = len(self)
         if self.n_frames < steps + 1:
@@ -247,7 +247,7 @@ class Trajectory:
     def _frames(
         self, start: int, stop: int, size: int | None, repeat_last: bool
     ) -> Iterator[np.ndarray]:
-        lead, steps = self.lead, len(self)
+        lead, steps = self.lead_frames, len(self)
         if start == stop:
             return
         repeats = repeat_last and stop == steps + 1
@@ -308,7 +308,7 @@ class Trajectory:
             elif name == "reward":
                 # cached, as reading is the slow part
                 self.__dict__["has_diamond"] = bool(array.max() >= DIAMOND_REWARD)
-        _ = self.lead  # whether there are enough frames
+        _ = self.lead_frames  # whether there are enough frames
         if video is None:
             return
         if not self.video.is_file():

@@ -17,6 +17,7 @@ from align_rudder.baselines.lstm import LstmRudder
 from align_rudder.episodes import Episode
 from align_rudder.files import Number, Whole
 from align_rudder.model import AlignRudder
+from align_rudder.show.figures.colors import OKABE_ITO
 from align_rudder.studies import paper
 from align_rudder.studies.report import Report
 from align_rudder.studies.rooms.methods import KEY_CHEST, MODELS, check_methods
@@ -165,7 +166,7 @@ def detection_figure(found: Sequence[Detection]) -> Figure:
                 [values.mean() for values in cells],
                 0.8 / len(names),
                 yerr=[values.std() for values in cells],
-                color=MODELS[name].color,
+                color=OKABE_ITO[MODELS[name].color],
                 error_kw={"lw": 0.8},
                 label=MODELS[name].label,
             )

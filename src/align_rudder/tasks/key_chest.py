@@ -34,8 +34,6 @@ class KeyChestEnv(TabularEnv):
             raise ValueError(
                 f"length={length}; 3 to 16 cells can be walked in {self.horizon} steps"
             )
-        if not 0 <= slip < 1:
-            raise ValueError(f"slip={slip} must be a probability below 1")
         self.length, self.slip = length, slip
         super().__init__(render_mode)
 

@@ -186,6 +186,8 @@ def slippery(reached: Sequence[tuple[int, float, bool]], slip: float) -> list[li
         [(0.75, 4, 0.0, False), (0.25, 5, 1.0, True)]
         [(0.25, 4, 0.0, False), (0.75, 5, 1.0, True)]
     """
+    if not 0 <= slip < 1:
+        raise ValueError(f"slip={slip} must be a probability below 1")
     n = len(reached)
     chances = (1 - slip) * np.eye(n) + slip / n
     return [[(float(p), *end) for p, end in zip(row, reached, strict=True)] for row in chances]

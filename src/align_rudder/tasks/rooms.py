@@ -125,8 +125,6 @@ class RoomsEnv(TabularEnv):
         horizon: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if not 0 <= slip < 1:
-            raise ValueError(f"slip={slip} must be a probability below 1")
         self.map = RoomsMap(rooms)
         self.rooms, self.slip = rooms, slip
         self.horizon = (200 if rooms <= 8 else 25 * rooms) if horizon is None else horizon

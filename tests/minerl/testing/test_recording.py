@@ -87,7 +87,7 @@ def test_noise_is_dirt_logs_and_looks(recorded, tmp_path):
 def test_a_folder_that_is_taken_is_refused(recorded):
     root = recorded.trajectories[0].path.parents[1]
     for other in ({"seed": 6}, {"noise": 0.1}, {"version": 4}, {"world": {"hits": 3}}):
-        with pytest.raises(ValueError, match=r"other settings.*give another folder"):
+        with pytest.raises(ValueError, match=r"is .* there and .* here.*give another folder"):
             record_dataset(root, 1, **{"seed": 5, "noise": 0.05, "world": WORLD, **other})
     (root / "recording.json").rename(root / "kept.json")  # a dataset of other people
     with pytest.raises(ValueError, match="is already there; give another folder"):

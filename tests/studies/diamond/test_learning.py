@@ -11,8 +11,7 @@ from diamond_training import Replay, setup  # noqa: E402
 
 from align_rudder.hierarchy.agents import new_agent  # noqa: E402
 from align_rudder.hierarchy.aligned import AlignedTask  # noqa: E402
-from align_rudder.hierarchy.cloning import clone_agent  # noqa: E402
-from align_rudder.hierarchy.demonstrations import aligned_demonstrations  # noqa: E402
+from align_rudder.hierarchy.cloning import aligned_demonstrations, clone_agent  # noqa: E402
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds  # noqa: E402
 from align_rudder.hierarchy.ppo import PPO, new_runner_state, train_step  # noqa: E402
 from align_rudder.hierarchy.resets import new_starts  # noqa: E402

@@ -39,7 +39,7 @@ class LstmStream:
     Attributes:
         event: Always -1: an LSTM has no events.
         score: The prediction less that before the first step.
-        cell, subgoal, strategy: Always 0: an LSTM has no profile and no sub-goals.
+        cell: Always 0, as subgoal and strategy are: an LSTM has no profile and no sub-goals.
         n_cells: 0: there are no positions to observe.
         ret: The environment's return so far.
         given: The redistributed reward so far.
@@ -96,7 +96,7 @@ class LstmVectorStream:
     Attributes:
         events: Always -1: an LSTM has no events.
         scores: The predictions less those before the first step.
-        cells, subgoals, strategies: Always 0: an LSTM has no profile and no sub-goals.
+        cells: Always 0, as subgoals and strategies are: an LSTM has no profile, no sub-goals.
         n_cells: 0: there are no positions to observe.
         rets: The environments' returns so far.
         given: The redistributed rewards so far.

@@ -14,11 +14,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from align_rudder.files import write_figure
 from align_rudder.model import AlignRudder
 from align_rudder.runs.rows import read_rows
 from align_rudder.show.figures import consensus
 from align_rudder.show.figures.colors import OKABE_ITO
-from align_rudder.show.figures.drawing import plain_axes, save_figure
 from align_rudder.studies.diamond.methods import METHODS, OURS, label_of, order_of
 from align_rudder.studies.diamond.results import read_evaluation, read_training
 from align_rudder.studies.diamond.tables import final_stage, range_of, short_number
@@ -51,15 +51,22 @@ def draw_results(
     """
     out, paths = Path(out), [Path(folder).resolve() for folder in folders]
     out.mkdir(parents=True, exist_ok=True)
-    save_figure(learning_curves(folders), out / "curves.png")
-    save_figure(draw_alignment(model), out / "alignment.png")
+    write_figure(out / "curves.png", learning_curves(folders))
+    write_figure(out / "alignment.png", draw_alignment(model))
     unique = len({path.name for path in paths}) == len(paths)
     for path, evaluation in zip(paths, evaluations, strict=True):
         name = path.name if unique else f"{path.parent.name}-{path.name}"
         if "cloned" in evaluation["stages"]:
-            save_figure(subgoal_bars(evaluation), out / f"{name}-subgoals.png")
+            write_figure(out / f"{name}-subgoals.png", subgoal_bars(evaluation))
             agents = sub_agent_curves(path, evaluation["goals"])
-            save_figure(agents, out / f"{name}-agents.png")
+            write_figure(out / f"{name}-agents.png", agents)
+
+
+def _tidy(ax: Axes) -> None:
+    """Leave out the lines above and to the right, and draw faint lines to read heights from."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", lw=0.4, color="#dddddd")
+    ax.set_axisbelow(True)
 
 
 def _step_axis(ax: Axes, low: float, high: float, ticks: int = 6) -> None:
@@ -120,7 +127,7 @@ def subgoal_bars(evaluation: Mapping[str, Any]) -> Figure:
     ax.set_xlim(-0.6, len(names) - 0.4)
     ax.set_xticks(at, names, rotation=45, ha="right", rotation_mode="anchor", fontsize=9)
     ax.tick_params(axis="x", length=0)
-    plain_axes(ax, grid=True)
+    _tidy(ax)
     ax.set_ylabel("sub-goal reached")
     figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=9)
     return figure
@@ -241,7 +248,7 @@ def learning_curves(folders: Sequence[str | Path]) -> Figure:
         if len(panels) > 1:
             ax.set_title(f"{short_number(steps)} steps in all", loc="left", fontsize=10)
         ax.set_xlabel("environment steps")
-        plain_axes(ax, grid=True)
+        _tidy(ax)
         for handle, label in zip(*ax.get_legend_handles_labels()):
             legend.setdefault(label, handle)
     if not evaluated:
@@ -335,7 +342,7 @@ def sub_agent_curves(
         for ax in (left, right):
             ax.set_ylim(-3, 104)
             ax.set_yticks([0, 50, 100])
-            plain_axes(ax, grid=True)
+            _tidy(ax)
             ax.tick_params(labelsize=7.5, length=2, pad=2)
         left.set_facecolor("#f4f4f4")
         right.tick_params(axis="y", length=0, labelleft=False)

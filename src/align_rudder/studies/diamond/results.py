@@ -24,7 +24,7 @@ from align_rudder.files import (
 )
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedTask, tables_of
-from align_rudder.hierarchy.demonstrations import aligned_demonstrations
+from align_rudder.hierarchy.cloning import aligned_demonstrations
 from align_rudder.hierarchy.evaluation import Evaluation, new_worlds, play_all
 from align_rudder.hierarchy.folder import load_agent, load_manager, steps_so_far
 from align_rudder.hierarchy.training import Training

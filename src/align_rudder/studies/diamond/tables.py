@@ -128,7 +128,7 @@ def results_rows(evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
             rows.append(_row("Behavioural cloning alone", runs, "cloned"))
         rows.append(_row(label_of(method, alone), runs, stage))
         if method == OURS and stage == "manager" and "agent" in every:
-            rows.append(_row("… without the main agent", runs, "agent"))  # as it was published
+            rows.append(_row("… without the manager", runs, "agent"))
     return rows
 
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from align_rudder.baselines.protocol import Protocol
+from align_rudder.show.figures.colors import OKABE_ITO
 from align_rudder.studies.rooms.methods import METHODS
 from align_rudder.studies.rooms.statistics import Summary
 from align_rudder.studies.rooms.trials import TrialRecord, curve_points
@@ -28,17 +29,18 @@ def _line(
 ) -> None:
     """Draw the line of a method with a band around it; ours is above the others."""
     method, ours = METHODS[name], name == "align-rudder"
+    color = OKABE_ITO.get(method.color, method.color)
     ax.plot(
         x,
         y,
-        color=method.color,
+        color=color,
         marker=method.marker if marked else None,
         markersize=5,
         lw=2.2 if ours else 1.3,
         label=method.label,
         zorder=3 if ours else 2,
     )
-    ax.fill_between(x, *band, color=method.color, alpha=0.18)
+    ax.fill_between(x, *band, color=color, alpha=0.18)
 
 
 def _thousands(axis: Axes, which: str = "y") -> None:

@@ -39,7 +39,7 @@ class Method:
     Attributes:
         label: How tables and figures name it.
         learner: Name of its learner in `align_rudder.baselines`.
-        color: Its color in figures; those of Okabe and Ito.
+        color: Its color in figures, by its name in the palette if it is of it.
         marker: Its marker, for print without color.
         grid: Values of its hyper-parameters; every method has the same number of combinations. None
             for a variant of Align-RUDDER, which has the hyper-parameters of that.
@@ -89,7 +89,7 @@ METHODS: dict[str, Method] = {
     "align-rudder": Method(
         "Align-RUDDER",
         "learn_align_rudder",
-        "#D55E00",
+        "vermillion",
         "o",
         {
             "initial_mean": _MEANS,
@@ -101,7 +101,7 @@ METHODS: dict[str, Method] = {
     "bc-q": Method(
         "BC+Q",
         "learn_q",
-        "#0072B2",
+        "blue",
         "s",
         {
             "initial_mean": _MEANS,
@@ -112,7 +112,7 @@ METHODS: dict[str, Method] = {
     "control": Method(
         "BC+Q(λ)",
         "learn_q",
-        "#009E73",
+        "green",
         "D",
         {
             "initial_mean": _MEANS,
@@ -123,7 +123,7 @@ METHODS: dict[str, Method] = {
     "dqfd": Method(
         "DQfD",
         "learn_dqfd",
-        "#E69F00",
+        "orange",
         "^",
         {
             "initial_mean": _MEANS,
@@ -135,7 +135,7 @@ METHODS: dict[str, Method] = {
     "rudder": Method(
         "RUDDER (LSTM)",
         "learn_rudder",
-        "#56B4E9",
+        "sky",
         "P",
         {
             "initial_mean": _MEANS[:2],
@@ -145,14 +145,14 @@ METHODS: dict[str, Method] = {
         },
         network=("random_episodes",),
     ),
-    "sqil": Method("SQIL", "learn_sqil", "#CC79A7", "v", _SQIL, {"absorbing": False}),
+    "sqil": Method("SQIL", "learn_sqil", "purple", "v", _SQIL, {"absorbing": False}),
     "sqil-absorbing": Method(
         "SQIL, absorbing end", "learn_sqil", "#8F4E73", "<", _SQIL, {"absorbing": True}
     ),
     "gail": Method(
         "GAIL",
         "learn_gail",
-        "#999999",
+        "gray",
         "X",
         {
             "discriminator_rate": (0.03, 0.1),
@@ -175,10 +175,10 @@ METHODS: dict[str, Method] = {
         },
         {"absorbing": True},
     ),
-    "kappa": _variant("A, κ window", "#009E73", "D", method="kappa"),
-    "direct": _variant("A, direct", "#E69F00", "^", method="direct"),
-    "method-c": _variant("C, Q-learning on R", "#56B4E9", "P", method="q-learning"),
-    "subtasks": _variant("A, one table per sub-task", "#CC79A7", "v", subtasks=True),
+    "kappa": _variant("A, κ window", "green", "D", method="kappa"),
+    "direct": _variant("A, direct", "orange", "^", method="direct"),
+    "method-c": _variant("C, Q-learning on R", "sky", "P", method="q-learning"),
+    "subtasks": _variant("A, one table per sub-task", "purple", "v", subtasks=True),
     "settled": _variant("A, correction on last step", "#8F4E73", "<", settle=True),
 }
 
@@ -192,7 +192,7 @@ class Model:
 
     Attributes:
         label: How tables and figures name it.
-        color: Its color in figures.
+        color: Its color in figures, by its name in the palette.
         events: Name of its events in `align_rudder.events` and their options; None for the LSTM.
     """
 
@@ -205,14 +205,14 @@ KEY_CHEST = "key-chest"
 MODELS = {
     "alignment": Model(
         "alignment, state differences, large clusters removed",
-        "#D55E00",
+        "vermillion",
         ("DeltaEvents", {"max_share": 0.25}),
     ),
-    "alignment-all": Model("alignment, state differences", "#E69F00", ("DeltaEvents", {})),
+    "alignment-all": Model("alignment, state differences", "orange", ("DeltaEvents", {})),
     "alignment-states": Model(
-        "alignment, clusters of states", "#999999", ("StateEvents", {"max_events": 15})
+        "alignment, clusters of states", "gray", ("StateEvents", {"max_events": 15})
     ),
-    "lstm": Model("LSTM (RUDDER)", "#56B4E9"),
+    "lstm": Model("LSTM (RUDDER)", "sky"),
 }
 
 
