@@ -255,7 +255,8 @@ def _check_claims(path: Path, group: str) -> None:
                 raise ValueError(f"{name} claims {claimed:,} bytes, of which {stored:,} are there")
 
     with h5py.File(path) as file:
-        file[group].visititems(check)
+        held: Any = file[group]
+        held.visititems(check)
 
 
 def _episode(source: MinariDataset, data: EpisodeData) -> Episode:
