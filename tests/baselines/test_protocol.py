@@ -16,7 +16,6 @@ from align_rudder.baselines import (
     learn_rudder,
     learn_sqil,
 )
-from align_rudder.baselines.protocol import check_numbers
 
 
 def test_the_cap_counts_as_the_cap(rooms):
@@ -81,26 +80,3 @@ def test_every_learner_refuses_what_is_no_trial(learn):
     for seed in (-1, 2**64):
         with pytest.raises(ValueError, match=f"seed={seed}"):
             learn(mdp, demos, seed=seed)
-
-
-@pytest.mark.parametrize(
-    ("value", "interval", "needed"),
-    [
-        (1.0, "[0, 1)", "a number of at least 0 and below 1"),
-        (0, "(0, inf)", "a number above 0"),
-        (float("inf"), "(0, inf)", "a number above 0"),
-        (float("nan"), "(-inf, inf)", "a finite number"),
-        ("1", "[0, 1]", "a number of at least 0 and at most 1"),
-        (1.5, "whole [1, inf)", "a whole number of at least 1"),
-        (0, "whole [1, inf)", "a whole number of at least 1"),
-    ],
-)
-def test_numbers_outside_of_their_interval_are_named(value, interval, needed):
-    with pytest.raises(ValueError, match=f"x={value!r} must be {needed}$"):
-        check_numbers(x=(value, interval))
-
-
-def test_numbers_of_their_interval_pass():
-    check_numbers(
-        a=(0, "[0, 1)"), b=(1.0, "(0, 1]"), c=(np.int32(3), "whole [3, 3]"), d=(-1e300, "(-inf, 0)")
-    )

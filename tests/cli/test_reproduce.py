@@ -153,7 +153,7 @@ def test_key_chest_from_the_command_line(tmp_path, capsys):
         (["--methods", "sarsa"], "method 'sarsa' is not known; use some of align-rudder"),
         (["--demos", "101"], "every trial has a pool of 100"),
         (["--demos", "1"], "an alignment needs 2"),
-        (["--trials", "0"], "at least 1 is needed"),
+        (["--trials", "0"], "trials is 0; a whole number from 1"),
         (["--max-episodes", "5"], "before its first evaluation"),
         (["--jobs", "0"], "number of trials at once"),
         (["--backend", "ray", "--address", "127.0.0.1:1"], "no Ray cluster answers"),

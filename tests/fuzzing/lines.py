@@ -14,14 +14,16 @@ from align_rudder.cli.main import main
 from fuzzing.mutations import draw
 from fuzzing.subjects import subjects
 
-NUMBERS = "0 1 2 3 -1 nan inf -inf 1e308 -1e308 1e-320 0.5 99999999999999999999 2147483648 1e9 x"
+NUMBERS = "0 1 2 3 -1 nan inf -inf 1e308 -1e308 1e-320 0.5 1e9 x"
+WHOLE = "0 1 2 3 5 100 -1 -7 2147483647 2147483648 9223372036854775807 99999999999999999999 nan 1e3"
 PATHS = [
     *("", ".", "/", "~", "missing.npz", "missing/x.npz", "folder", "folder.npz", "pipe"),
     *("/dev/null", "loop.npz", "a\0b.npz", "x" * 300 + ".npz", "é\u2028.jsonl", "\udc80.npz"),
     *("empty.npz", "empty.jsonl", "half.npz"),
 ]
 POOLS = {
-    "number": [*NUMBERS.split(), "", "-9223372036854775809", "9" * 5000],
+    "number": [*NUMBERS.split(), "", "9" * 5000],
+    "whole": [*WHOLE.split(), "", "-9223372036854775809", "9" * 5000],
     "path": PATHS,
     "out": ["out.npz", "out.png", "x/out.npz", "symbols.npz", "plain-arrays.npz", *PATHS],
     "word": ["", "x", "auto", "0", "é", "-", "--", "a b", "FrozenLake-v1", "no/such-v0", "os:path"],
@@ -48,58 +50,61 @@ def table(**options):
 COMMANDS = {
     "fit": (
         ["source"],
-        table(number="max-events gap strategies top-n baseline", out="output json")
+        table(whole="max-events strategies top-n", number="gap baseline", out="output json")
         | {"--events": "events", "--keys": "key*", "--scoring": "scoring", "--engine": "engine"},
     ),
     "redistribute": (["model", "source"], table(out="output json")),
     "show": (["model"], table(out="json") | {"--columns": ""}),
-    "report": (["model", "source"], table(out="output", word="title env", number="max-episodes")),
+    "report": (["model", "source"], table(out="output", word="title env", whole="max-episodes")),
     "demo": ([], table(path="output json") | {"--seed": "negative"}),
     "reproduce": (
         ["study"],
-        table(number="trials max-episodes jobs", out="json", path="out", backend="backend")
-        | {"--methods": "method*", "--demos": "number*", "--hyperparameters": "tuned"},
+        table(whole="trials max-episodes jobs", out="json", path="out", backend="backend")
+        | {"--methods": "method*", "--demos": "whole*", "--hyperparameters": "tuned"},
     ),
     "tune": (
         [],
-        table(number="trials max-episodes jobs", out="json", path="out") | {"--methods": "method*"},
+        table(whole="trials max-episodes jobs", out="json", path="out") | {"--methods": "method*"},
     ),
     "diamond demos": (
         [],
-        table(number="n seed max-steps keep", out="output figure model episodes json"),
+        table(whole="n seed max-steps keep", out="output figure model episodes json"),
     ),
     "diamond train": (
         ["training"],
         table(
-            number="steps envs gamma entropy pool worlds evaluations processes process",
+            whole="envs pool worlds evaluations processes process",
+            number="steps gamma entropy",
             path="demos out",
             device="device",
             word="coordinator",
         )
-        | {"--hidden": "number*"},
+        | {"--hidden": "whole*"},
     ),
     "diamond evaluate": (
         ["path"],
-        table(number="worlds seed max-steps", path="demos", out="figures video markdown json"),
+        table(whole="worlds seed max-steps", path="demos", out="figures video markdown json"),
     ),
-    "minerl demos": (["path"], table(number="noise seed") | {"--world": "word*"}),
-    "minerl check": (["path"], table(number="workers", out="json") | {"--tasks": "word*"}),
+    "minerl demos": (["path"], table(number="noise", whole="seed") | {"--world": "word*"}),
+    "minerl check": (["path"], table(whole="workers", out="json") | {"--tasks": "word*"}),
     "minerl events": (
         ["path"],
         table(
-            number="n max-events subgoal-share subgoal-threshold frame-size latent steps seed",
+            whole="n max-events frame-size latent steps seed",
+            number="subgoal-share subgoal-threshold",
             out="output autoencoder figure json cache",
         ),
     ),
     "minerl train": (
         ["path", "model"],
         table(
-            number="environments skip frames epochs batch seed steps least-steps enough rollout "
-            "patience fresh trials evaluations workers burn-in manager-steps",
+            whole="environments skip frames epochs batch seed steps least-steps rollout patience "
+            "trials evaluations workers burn-in manager-steps",
+            number="enough fresh",
             path="out autoencoder cache",
         ),
     ),
-    "minerl evaluate": (["path", "model"], table(number="episodes max-steps seed", out="json")),
+    "minerl evaluate": (["path", "model"], table(whole="episodes max-steps seed", out="json")),
 }
 OFTEN = ("fit", "fit", "fit", "redistribute", "redistribute", "report", "show")
 SMALL = {  # where these run, they run for a second or two

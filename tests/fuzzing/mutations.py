@@ -189,6 +189,8 @@ def change_array(array, rng):
                 return npy(array.astype(draw(rng, TYPES)))
         except (TypeError, ValueError):
             return npy(array.astype("U"))
+    if how == 1 and array.ndim == 0:
+        return npy(array[None])
     if how == 1:
         shapes = [
             array.ravel(),
@@ -200,12 +202,12 @@ def change_array(array, rng):
             array[:-1],
             array[..., :-1],
             array[:0],
-            np.concatenate([array, array]) if array.ndim else array,
+            np.concatenate([array, array]),
             np.array(array.ravel()[0] if array.size else 0),
             np.asfortranarray(array),
             np.empty((0, 10**6)),
         ]
-        return npy(shapes[int(rng.integers(len(shapes)))] if array.ndim else array[None])
+        return npy(draw(rng, shapes))
     if how == 2:
         huge = draw(rng, [2**40, 2**62, 10**30, 10**9, -1, array.size + 1])
         return claim(array, draw(rng, [(huge,), (huge, 0), (2**20, 2**20, 2**20), (1,) * 40]))

@@ -10,9 +10,10 @@ import numpy as np
 
 from align_rudder._compile import njit
 from align_rudder.baselines.kernels import act, begin, horizon_of, max_value, step, uniform
-from align_rudder.baselines.protocol import Protocol, Result, Trial, check_numbers
+from align_rudder.baselines.protocol import Protocol, Result, Trial
 from align_rudder.baselines.replay import find, new_tree, next_slot, put, store
 from align_rudder.episodes import Episode
+from align_rudder.files import Number, Whole, check_values
 from align_rudder.tasks.mdp import TabularMDP
 
 __all__ = ["descend", "learn_dqfd", "targets"]
@@ -176,17 +177,17 @@ def learn_dqfd(
         nothing, once the n steps after it are known. There is no discount, no target network (so
         that double Q-learning is Q-learning) and no decay of weights: a table needs none of them.
     """
-    check_numbers(
-        learning_rate=(learning_rate, "(0, 0.5]"),
-        n_step=(n_step, "whole [1, inf)"),
-        margin=(margin, "[0, inf)"),
-        pretraining_steps=(pretraining_steps, "whole [0, inf)"),
-        batch=(batch, "whole [1, inf)"),
-        capacity=(capacity, "whole [1, inf)"),
-        alpha=(alpha, "[0, 1]"),
-        beta=(beta, "[0, 1]"),
-        demonstration_bonus=(demonstration_bonus, "(0, inf)"),
-        agent_bonus=(agent_bonus, "(0, inf)"),
+    check_values(
+        learning_rate=(learning_rate, Number(above=0, high=0.5)),
+        n_step=(n_step, Whole(1)),
+        margin=(margin, Number(0)),
+        pretraining_steps=(pretraining_steps, Whole(0)),
+        batch=(batch, Whole(1)),
+        capacity=(capacity, Whole(1)),
+        alpha=(alpha, Number(0, 1)),
+        beta=(beta, Number(0, 1)),
+        demonstration_bonus=(demonstration_bonus, Number(above=0)),
+        agent_bonus=(agent_bonus, Number(above=0)),
     )
     for name, given in (("pretraining_weights", pretraining_weights), ("weights", weights)):
         if len(given) != 3 or not min(given) >= 0:

@@ -10,8 +10,9 @@ import numpy as np
 
 from align_rudder._compile import njit
 from align_rudder.baselines.kernels import begin, horizon_of, max_value, step, uniform
-from align_rudder.baselines.protocol import Protocol, Result, Trial, check_numbers
+from align_rudder.baselines.protocol import Protocol, Result, Trial
 from align_rudder.episodes import Episode
+from align_rudder.files import Number, check_values
 from align_rudder.tasks.mdp import TabularMDP
 
 __all__ = [
@@ -211,13 +212,13 @@ def learn_gail(
     kinds = {"positive": _POSITIVE, "negative": _NEGATIVE, "difference": _DIFFERENCE}
     if reward not in kinds:
         raise ValueError(f"reward={reward!r} is not known; use one of {sorted(kinds)}")
-    check_numbers(
-        policy_rate=(policy_rate, "(0, inf)"),
-        value_rate=(value_rate, "(0, 1]"),
-        discriminator_rate=(discriminator_rate, "(0, inf)"),
-        gamma=(gamma, "[0, 1)"),
-        trace=(trace, "[0, 1]"),
-        entropy=(entropy, "[0, inf)"),
+    check_values(
+        policy_rate=(policy_rate, Number(above=0)),
+        value_rate=(value_rate, Number(above=0, high=1)),
+        discriminator_rate=(discriminator_rate, Number(above=0)),
+        gamma=(gamma, Number(0, below=1)),
+        trace=(trace, Number(0, 1)),
+        entropy=(entropy, Number(0)),
     )
     trial = Trial(mdp, demonstrations, protocol, seed)
     logits = trial.cloned(initial_scale)

@@ -18,9 +18,10 @@ from align_rudder.baselines.kernels import (
     step,
     trace_backup,
 )
-from align_rudder.baselines.protocol import Protocol, Result, Trial, check_numbers
+from align_rudder.baselines.protocol import Protocol, Result, Trial
 from align_rudder.episodes import Episode
 from align_rudder.events import StateEvents
+from align_rudder.files import Number, Whole, check_values
 from align_rudder.model import AlignRudder
 from align_rudder.redistribution import advance
 from align_rudder.tasks.mdp import TabularMDP
@@ -161,7 +162,7 @@ def learn_q(
         initial_mean: Mean value of the actions where no demonstration was.
         protocol: How the trial is run and judged.
     """
-    check_numbers(learning_rate=(learning_rate, "[0, 1]"), trace=(trace, "[0, 1]"))
+    check_values(learning_rate=(learning_rate, Number(0, 1)), trace=(trace, Number(0, 1)))
     trial = Trial(mdp, demonstrations, protocol, seed)
     q = trial.cloned(initial_scale, initial_mean)
     rule = (_TRACE if trace > 0 else _Q, float(learning_rate), float(trace), 1)
@@ -217,10 +218,10 @@ def learn_align_rudder(
             f"subtasks go with method='trace' or 'q-learning', not {method!r}, whose window would "
             "reach over the end of a sub-task"
         )
-    check_numbers(
-        learning_rate=(learning_rate, "[0, 1]"),
-        trace=(trace, "[0, 1]"),
-        window=(window, "whole [1, inf)"),
+    check_values(
+        learning_rate=(learning_rate, Number(0, 1)),
+        trace=(trace, Number(0, 1)),
+        window=(window, Whole(1)),
     )
     trial = Trial(mdp, demonstrations, protocol, seed)
     if model is None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from align_rudder.baselines.kernels import evaluate, seeded
 from align_rudder.episodes import Episode
+from align_rudder.files import Number, Whole, check_values
 from align_rudder.tasks.mdp import TabularMDP
 
-__all__ = ["Protocol", "Result", "Trial", "behavioural_cloning", "check_numbers"]
+__all__ = ["Protocol", "Result", "Trial", "behavioural_cloning"]
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,13 @@ class Protocol:
     max_episodes: int = 20_000
 
     def __post_init__(self) -> None:
-        check_numbers(
-            epsilon=(self.epsilon, "[0, 1]"),
-            evaluation_epsilon=(self.evaluation_epsilon, "[0, 1]"),
-            evaluate_every=(self.evaluate_every, "whole [1, inf)"),
-            evaluation_episodes=(self.evaluation_episodes, "whole [1, inf)"),
-            max_episodes=(self.max_episodes, "whole [1, inf)"),
-            target=(self.target, "(0, inf)"),
+        check_values(
+            epsilon=(self.epsilon, Number(0, 1)),
+            evaluation_epsilon=(self.evaluation_epsilon, Number(0, 1)),
+            evaluate_every=(self.evaluate_every, Whole(1, 10**9)),
+            evaluation_episodes=(self.evaluation_episodes, Whole(1, 10**9)),
+            max_episodes=(self.max_episodes, Whole(1, 10**9)),
+            target=(self.target, Number(above=0)),
         )
         if self.max_episodes < self.evaluate_every:
             raise ValueError(
@@ -128,7 +129,7 @@ class Trial:
 
     def cloned(self, scale: float, mean: float = 0.0) -> np.ndarray:
         """Return a Q-table initialised by `behavioural_cloning`."""
-        check_numbers(initial_scale=(scale, "(-inf, inf)"), initial_mean=(mean, "(-inf, inf)"))
+        check_values(initial_scale=(scale, Number()), initial_mean=(mean, Number()))
         return behavioural_cloning(self.mdp, self.demonstrations, self.seed, scale, mean)
 
     def run(
@@ -173,34 +174,6 @@ def _whole_numbers(name: str, values: Any, n: int, i: int) -> np.ndarray:
             f"table has 0 to {n - 1}. Are they from another environment?"
         )
     return found.astype(np.int64)
-
-
-def check_numbers(**arguments: tuple[Any, str]) -> None:
-    """Raise an error for the first argument that is not a number of its interval.
-
-    Args:
-        **arguments: Value and interval of each, the interval written as in "[0, 1)", or for whole
-            numbers "whole [1, inf)".
-
-    Example:
-        >>> check_numbers(batch=(10, "whole [1, inf)"), gamma=(1.0, "[0, 1)"))
-        Traceback (most recent call last):
-        ValueError: gamma=1.0 must be a number of at least 0 and below 1
-    """
-    for name, (value, interval) in arguments.items():
-        kind = Integral if interval.startswith("whole ") else Real
-        bounds = interval.removeprefix("whole ")
-        low, high = (float(bound) for bound in bounds[1:-1].split(","))
-        closed = bounds[0] == "[", bounds[-1] == "]"
-        if isinstance(value, kind):
-            number = float(value)
-            inside = low < number < high
-            if inside or (number == low and closed[0]) or (number == high and closed[1]):
-                continue
-        words = [f"{'of at least' if closed[0] else 'above'} {low:g}"] if low > -np.inf else []
-        words += [f"{'at most' if closed[1] else 'below'} {high:g}"] if high < np.inf else []
-        what = "whole number" if kind is Integral else "number" if words else "finite number"
-        raise ValueError(f"{name}={value!r} must be a {what} {' and '.join(words)}".rstrip())
 
 
 def behavioural_cloning(

@@ -19,8 +19,9 @@ from align_rudder.baselines.kernels import (
 )
 from align_rudder.baselines.lstm import LstmRudder
 from align_rudder.baselines.lstm.weights import advance
-from align_rudder.baselines.protocol import Protocol, Result, Trial, check_numbers
+from align_rudder.baselines.protocol import Protocol, Result, Trial
 from align_rudder.episodes import Episode
+from align_rudder.files import Number, check_values
 from align_rudder.tasks.mdp import TabularMDP, rollout
 
 __all__ = ["learn_rudder", "random_episodes_of"]
@@ -104,7 +105,7 @@ def learn_rudder(
         model: A model fitted to episodes of these states; None to fit one.
         protocol: How the trial is run and judged.
     """
-    check_numbers(learning_rate=(learning_rate, "[0, 1]"), trace=(trace, "[0, 1]"))
+    check_values(learning_rate=(learning_rate, Number(0, 1)), trace=(trace, Number(0, 1)))
     trial = Trial(mdp, demonstrations, protocol, seed)
     if model is None:
         model = LstmRudder(seed=seed, max_steps=mdp.horizon)

@@ -17,9 +17,10 @@ from align_rudder.baselines.kernels import (
     step,
     uniform,
 )
-from align_rudder.baselines.protocol import Protocol, Result, Trial, check_numbers
+from align_rudder.baselines.protocol import Protocol, Result, Trial
 from align_rudder.baselines.replay import next_slot
 from align_rudder.episodes import Episode
+from align_rudder.files import Number, Whole, check_values
 from align_rudder.tasks.mdp import TabularMDP
 
 __all__ = ["learn_sqil", "soft_backup", "soft_value"]
@@ -119,12 +120,12 @@ def learn_sqil(
         demonstration ended in this state and that is absorbing, else 0. The time limit is no end:
         the state is not aware of the time, and no reward is lost there.
     """
-    check_numbers(
-        learning_rate=(learning_rate, "(0, 1]"),
-        gamma=(gamma, "[0, 1)"),
-        temperature=(temperature, "(0, inf)"),
-        batch=(batch, "whole [2, inf)"),
-        capacity=(capacity, "whole [1, inf)"),
+    check_values(
+        learning_rate=(learning_rate, Number(above=0, high=1)),
+        gamma=(gamma, Number(0, below=1)),
+        temperature=(temperature, Number(above=0)),
+        batch=(batch, Whole(2)),
+        capacity=(capacity, Whole(1)),
     )
     if batch % 2:
         raise ValueError(f"batch={batch} must be even: half of it is demonstrated")

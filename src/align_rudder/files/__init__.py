@@ -15,6 +15,7 @@ from align_rudder.files.kinds import (
     Table,
     Text,
     Whole,
+    check_values,
     kind_like,
     shown,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "check_depth",
     "check_file",
     "check_outputs",
+    "check_values",
     "check_writable",
     "decode_symbol",
     "decode_symbols",

@@ -23,6 +23,7 @@ __all__ = [
     "Table",
     "Text",
     "Whole",
+    "check_values",
     "kind_like",
     "shown",
 ]
@@ -224,6 +225,22 @@ class Table(Kind):
                 raise ValueError(f"{name} has {shown(key)}, which is not known there")
             self.entries[key].check(part, f"{name}[{key!r}]")
         return value
+
+
+def check_values(**arguments: tuple[Any, Kind]) -> None:
+    """Raise a `ValueError` for the first argument that is not of its kind.
+
+    Args:
+        **arguments: Value and kind of each.
+
+    Example:
+        >>> check_values(batch=(10, Whole(1)), gamma=(1.0, Number(0, below=1)))
+        Traceback (most recent call last):
+        ...
+        ValueError: gamma is 1.0; a number at least 0 and below 1 is needed
+    """
+    for name, (value, kind) in arguments.items():
+        kind.check(value, name)
 
 
 def kind_like(value: Any) -> Kind:

@@ -12,10 +12,12 @@ from typing import Any, Literal
 
 from joblib import Parallel, delayed
 
+from align_rudder.files import Whole
 from align_rudder.runs.parent import end_with
 
 __all__ = ["Job", "Workers"]
 
+_MOST = 10_000  # more than any machine runs at once
 Job = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
@@ -36,6 +38,7 @@ class Workers:
     def __post_init__(self) -> None:
         if self.jobs == 0:
             raise ValueError("jobs=0: give the number of trials at once, or -1 for all cores")
+        Whole(-_MOST, _MOST).check(self.jobs, "jobs")
         if self.address is not None and self.backend != "ray":
             raise ValueError(f"address={self.address!r} is that of a Ray cluster; add backend ray")
         _check_address(self.address)

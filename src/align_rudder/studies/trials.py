@@ -11,17 +11,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from align_rudder.files import Anything, Many, read_json, write_json
+from align_rudder.files import Anything, Many, Maybe, Whole, read_json, write_json
 from align_rudder.runs.claim import claim
 from align_rudder.runs.lock import only_here
 from align_rudder.runs.progress import tracked
 from align_rudder.runs.rows import Rows
 from align_rudder.runs.workers import Job, Workers
 
-__all__ = ["FORMAT", "Record", "Scope", "Trials", "open_trials"]
+__all__ = ["FORMAT", "TRIALS", "Record", "Scope", "Trials", "open_trials"]
 
 FORMAT = 1
 """Raised when learners change, so that old and new trials are not mixed."""
+
+TRIALS = Whole(1, 100_000)
+"""How many trials a setting may have."""
 
 Key = tuple[Any, ...]
 
@@ -45,8 +48,7 @@ class Scope:
     progress: bool = True
 
     def __post_init__(self) -> None:
-        if self.trials is not None and self.trials < 1:
-            raise ValueError(f"{self.trials} trials were asked for; at least 1 is needed")
+        Maybe(TRIALS).check(self.trials, "trials")
 
 
 class Record(Protocol):

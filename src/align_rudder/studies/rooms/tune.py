@@ -26,7 +26,7 @@ from align_rudder.studies.rooms.settings import Setting
 from align_rudder.studies.rooms.statistics import Summary, summarise
 from align_rudder.studies.rooms.trials import TrialRecord
 from align_rudder.studies.tables import Table
-from align_rudder.studies.trials import open_trials
+from align_rudder.studies.trials import TRIALS, open_trials
 
 __all__ = ["FIRST_SEED", "configuration", "tune"]
 
@@ -60,8 +60,7 @@ def tune(
         The chosen hyper-parameters of each method, and a table for each.
     """
     check_methods(methods)
-    if trials < 1:
-        raise ValueError(f"{trials} trials were asked for; at least 1 is needed")
+    TRIALS.check(trials, "trials")
     for name in methods:
         if name in VARIANTS:
             raise ValueError(f"{name} is a variant of Align-RUDDER and takes its hyper-parameters")
