@@ -340,7 +340,13 @@ def subjects(folder):
     rng = np.random.default_rng(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = [*model_subjects(folder, rng), *text_subjects(folder)]
+        from fuzzing import studies  # which takes its time, and needs this module
+
+        found = [
+            *model_subjects(folder, rng),
+            *text_subjects(folder),
+            *studies.all_subjects(folder, rng),
+        ]
     archives = [one.content for one in found if one.change is archive]
     for one in found:
         if one.change is archive:

@@ -74,9 +74,9 @@ def test_files_that_are_no_autoencoder_are_refused(encoder, tmp_path):
     about = {key: header[key] for key in ("size", "latent", "notes")}
     for change, message in [
         ({"size": 20}, "a multiple of 8"),
-        ({"latent": None}, "header that is not ours"),
-        ({"latent": 10**12}, "has shape"),
-        ({"notes": 3}, "header that is not ours"),
+        ({"latent": None}, "latent.* is None; a whole number"),
+        ({"latent": 10**12}, "latent.* a whole number from 1 to"),
+        ({"notes": 3}, "notes.* is 3; an object"),
     ]:
         save_npz(tmp_path / "x.npz", "align-rudder-autoencoder", 1, {**about, **change}, arrays)
         with pytest.raises(ValueError, match=message):

@@ -170,13 +170,13 @@ DAMAGES = {
     "npz is text": (lambda p: (p / "rendered.npz").write_text("hello"), "truncated or damaged"),
     "npz is npy": (
         lambda p: np.save(open(p / "rendered.npz", "wb"), np.arange(3)),  # noqa: SIM115
-        "rendered.npz is a single array",
+        "rendered.npz is truncated or damaged .*it is a single array",
     ),
     "npz byte": (
         lambda p: (p / "rendered.npz").write_bytes(
             (b := (p / "rendered.npz").read_bytes())[:3000] + bytes(4) + b[3004:]
         ),
-        "rendered.npz is truncated or damaged at ",
+        r"rendered.npz is truncated or damaged \(.*\(at '",
     ),
     "member gone": (
         lambda p: rewrite_array(p, "action$craft", lambda a: None),
@@ -214,7 +214,10 @@ DAMAGES = {
     "one frame more": (one_frame_more, r"recording.mp4 has \d+ frames; metadata.json counts"),
     "metadata gone": (lambda p: (p / "metadata.json").unlink(), "it has no metadata.json"),
     "metadata cut": (lambda p: truncate(p / "metadata.json", 0.5), "metadata.json cannot be read"),
-    "metadata list": (lambda p: (p / "metadata.json").write_text("[]"), "holds a list"),
+    "metadata list": (
+        lambda p: (p / "metadata.json").write_text("[]"),
+        r"its content is \[\]; an object",
+    ),
     "steps wrong": (lambda p: rewrite(p, duration_steps=7, duration_ms=350), "has shape"),
     "duration wrong": (lambda p: rewrite(p, duration_ms=7), "has duration_ms = 7"),
     "steps text": (lambda p: rewrite(p, duration_steps="7"), "duration_steps = '7'"),

@@ -116,7 +116,7 @@ def test_a_full_disk_takes_back_what_it_took(tmp_path, room, kind):
         (b"phase,updates\nagents,1,2\n", "line 2 of .*damaged: it has 3 values for 2 columns"),
         (b"phase,updates\nfoo,1\n", "is damaged .*not in tuple"),
         (b"phase,updates\nagents,nan\n", "is damaged .*nan"),
-        (b"phase,updates\n\x88\x99,1\n", "is damaged .*can't decode"),
+        (b"phase,updates\n\x88\x99,1\n", "is not a text file in UTF-8"),
         (b"phase,updates\n" + b"9" * 200_000 + b",1\n", "is damaged .*field larger"),
     ],
 )

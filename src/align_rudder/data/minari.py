@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["import_minari", "load_minari", "new_dataset", "write_minari"]
 
 _INFO_KEY = "align_rudder"
+_MAX_RATIO, _UNPACKED = 1100, 2**24  # more than HDF5 can compress, but for what is small
 # What Minari's storage says of itself; all other metadata of a dataset is carried over.
 _OF_STORAGE = {
     "action_space",
@@ -147,7 +148,7 @@ def _reading(what: str) -> Iterator[None]:
     """Turn whatever a damaged file makes Minari, h5py and json raise into one kind of error."""
     try:
         yield
-    except (ImportError, MemoryError):
+    except ImportError:
         raise
     except Exception as error:
         raise ValueError(
@@ -228,7 +229,24 @@ def _choose(source: MinariDataset, episodes: Sequence[int] | None) -> list[int]:
 
 def _read(source: MinariDataset, index: int) -> EpisodeData:
     with _reading(f"episode {index} of {source.id} ({source.storage.data_path})"):
+        _check_claims(Path(source.storage.data_path, "main_data.hdf5"), f"episode_{index}")
         return next(source.iterate_episodes([index]))
+
+
+def _check_claims(path: Path, group: str) -> None:
+    """Refuse a group of an HDF5 file that claims to hold far more than the file has of it."""
+    if not path.is_file():
+        return  # another storage
+    import h5py
+
+    def check(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            claimed, stored = int(item.nbytes), int(item.id.get_storage_size())
+            if claimed > max(_UNPACKED, _MAX_RATIO * stored):
+                raise ValueError(f"{name} claims {claimed:,} bytes, of which {stored:,} are there")
+
+    with h5py.File(path) as file:
+        file[group].visititems(check)
 
 
 def _episode(source: MinariDataset, data: EpisodeData) -> Episode:

@@ -14,7 +14,7 @@ from align_rudder.events.observations import leaves, shapes_of
 from align_rudder.files import Array, Each, Kind, Many, Table, Whole, check_arrays
 from align_rudder.sequences import NO_EVENT
 
-__all__ = ["MAX_SENSIBLE_EVENTS", "SHAPES", "Encoded", "EventEncoder", "check_labels"]
+__all__ = ["MAX_SENSIBLE_EVENTS", "SHAPES", "Encoded", "EventEncoder", "check_labels", "check_some"]
 
 MAX_SENSIBLE_EVENTS = 20
 SHAPES = Each(Many(Whole(), most=32))
@@ -197,8 +197,12 @@ def _collapse(start: int, raw: np.ndarray) -> np.ndarray:
 
 def check_labels(labels: np.ndarray, n_events: int) -> np.ndarray:
     """Return the events of exemplars as a file has them, or say which event there is not."""
-    if not len(labels):
-        raise ValueError("the events have no exemplars; at least one is needed")
-    if labels.max() >= n_events:
+    if labels.max(initial=NO_EVENT) >= n_events:
         raise ValueError(f"an exemplar is of event {labels.max()}; there are {n_events} events")
     return labels
+
+
+def check_some(array: np.ndarray, name: str) -> None:
+    """Raise a `ValueError` for an array of a file that is empty and must not be."""
+    if not array.size:
+        raise ValueError(f"there are no {name} (shape {array.shape}); at least one is needed")

@@ -9,7 +9,7 @@ import numpy as np
 
 from align_rudder._compile import njit
 from align_rudder.episodes import Episode, Tree
-from align_rudder.events.base import SHAPES, EventEncoder, check_labels
+from align_rudder.events.base import SHAPES, EventEncoder, check_labels, check_some
 from align_rudder.events.observations import (
     check_width,
     common_shapes,
@@ -240,6 +240,7 @@ class DeltaEvents(EventEncoder):
 
     def _restore(self, header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
         check_width(header["shapes"], len(arrays["projection"]))
+        check_some(arrays["exemplars"], "exemplars")
         self.shapes_, self.symbols_ = header["shapes"], list(header["symbols"])
         self._projection, self._exemplars = arrays["projection"], arrays["exemplars"]
         self._labels = check_labels(arrays["labels"], len(self.symbols_))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from align_rudder.episodes import Episode, Tree
-from align_rudder.events.base import SHAPES, EventEncoder, check_labels
+from align_rudder.events.base import SHAPES, EventEncoder, check_labels, check_some
 from align_rudder.events.observations import check_width, common_shapes, flat, leaves, numbers
 from align_rudder.events.successor import successor_features, successor_representation
 from align_rudder.files import (
@@ -265,8 +265,9 @@ class StateEvents(_RegionEvents):
         if states.dtype == np.uint64 and states.max(initial=0) > np.iinfo(np.int64).max:
             raise ValueError("a state is above 2^63; whole numbers of 63 bits are needed")
         check_width(header["shapes"], states.shape[1])
+        check_some(states, "states")
         n = int(check_labels(labels, len(states)).max()) + 1
-        if len(np.unique(labels)) < n or not states.shape[1]:
+        if len(np.unique(labels)) < n:
             raise ValueError(f"of {n} events some are of no state; each must be of one")
         whole = states.dtype.kind in "iu"
         states = states.astype(np.int64) if whole else states
@@ -420,7 +421,7 @@ class FeatureEvents(_RegionEvents):
     def _restore(self, header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
         check_width(header["shapes"], len(arrays["mean"]))
         check_labels(arrays["labels"], len(header["symbols"]))
-        if not len(arrays["regions"]):
-            raise ValueError("there are no regions; at least one is needed")
+        for name in ("regions", "exemplars"):
+            check_some(arrays[name], name)
         self._set(arrays, len(header["symbols"]), header["shapes"])
         self.symbols_ = list(header["symbols"])

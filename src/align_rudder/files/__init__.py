@@ -15,9 +15,10 @@ from align_rudder.files.kinds import (
     Table,
     Text,
     Whole,
+    kind_like,
     shown,
 )
-from align_rudder.files.npz import Archive, load_npz, npz_trouble, read_header, save_npz
+from align_rudder.files.npz import Archive, load_npz, map_npy, read_header, save_npz
 from align_rudder.files.reading import (
     check_depth,
     check_file,
@@ -66,8 +67,9 @@ __all__ = [
     "decode_symbol",
     "decode_symbols",
     "encode_symbol",
+    "kind_like",
     "load_npz",
-    "npz_trouble",
+    "map_npy",
     "parse_json",
     "read_header",
     "read_json",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +33,7 @@ class Array:
             an addend ("2*hidden", "n-1"). A name is the same size wherever it occurs.
         kinds: Letters of the types of NumPy that it may have.
         dtype: The type that it is given; None to leave it.
-        low: The least value.
+        low: The least value; with a bound, of infinity even, no value may be NaN.
         high: The largest value, or the name of a size that all values are below (for indices).
         optional: Whether it may be missing.
     """
@@ -80,9 +81,8 @@ class Array:
             return
         high = sizes[self.high] - 1 if isinstance(self.high, str) else self.high
         least, largest = array.min().item(), array.max().item()
-        if not (np.isfinite(least) and np.isfinite(largest)):
-            bad = array[~np.isfinite(array)].flat[0]
-            raise ValueError(f"{name} holds {bad}; finite numbers are needed")
+        if math.isnan(largest) and (self.low, high) != (None, None):
+            raise ValueError(f"{name} holds nan; finite numbers are needed")
         if self.low is not None and least < self.low:
             raise ValueError(f"{name} holds {least}; at least {self.low:.9g} is needed")
         if high is not None and largest > high:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = [
     "Table",
     "Text",
     "Whole",
+    "kind_like",
     "shown",
 ]
 
@@ -222,3 +224,27 @@ class Table(Kind):
                 raise ValueError(f"{name} has {shown(key)}, which is not known there")
             self.entries[key].check(part, f"{name}[{key!r}]")
         return value
+
+
+def kind_like(value: Any) -> Kind:
+    """Return what a value in the place of this one may be: of its type, and of a size to count on.
+
+    Example:
+        >>> kind_like((0.5, 1.0)).check([1, "x"], "weights")
+        Traceback (most recent call last):
+        ...
+        ValueError: weights[1] is 'x'; a finite number (up to 1e+50) is needed
+    """
+    if is_dataclass(value):
+        return Table({field.name: kind_like(getattr(value, field.name)) for field in fields(value)})
+    if isinstance(value, bool):
+        return Flag()
+    if isinstance(value, int):
+        return Whole(-(2**62), 2**62)
+    if isinstance(value, float):
+        return Number()
+    if isinstance(value, str):
+        return Text()
+    if isinstance(value, (list, tuple)):
+        return Many(kind_like(value[0]) if value else Anything())
+    return Anything()

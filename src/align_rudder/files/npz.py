@@ -20,7 +20,7 @@ from align_rudder.files.kinds import shown
 from align_rudder.files.reading import check_file, parse_json
 from align_rudder.files.writing import write_whole
 
-__all__ = ["Archive", "load_npz", "read_header", "save_npz"]
+__all__ = ["Archive", "load_npz", "map_npy", "read_header", "save_npz"]
 
 _MAX_BYTES = 2**35  # of all arrays of a file together
 _MAX_MEMBERS = 100_000
@@ -243,8 +243,10 @@ def load_npz(
         return header, {name: archive.array(name) for name in archive.names if name != "header"}
 
 
-def npz_trouble(error: Exception) -> str:
-    """Return why an npz file cannot be read, without NumPy's advice to load it as a pickle."""
-    if "Object arrays" in str(error):
-        return "one of its arrays holds Python objects, which are not loaded; save numbers or text"
-    return "not an archive of arrays" if "pickle" in str(error) else str(error)
+def map_npy(path: str | os.PathLike[str]) -> np.ndarray:
+    """Return the array of an npy file as a read-only memory map, so that parts can be read."""
+    check_file(path)
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except Exception as error:  # as with archives
+        raise ValueError(f"{path} cannot be read as an npy file: {error}") from error

@@ -50,13 +50,22 @@ def said_of(path: str | os.PathLike[str], remedy: str) -> Iterator[None]:
     except ValueError as error:
         if str(path) in str(error):
             raise
-        raise ValueError(f"{path} is damaged or another file: {error}; {remedy}") from error
+        raise ValueError(f"{path} is damaged or of another kind: {error}; {remedy}") from error
 
 
-def read_text(path: str | os.PathLike[str], most: int = _MAX_TEXT) -> str:
-    """Return the text of a file in UTF-8, with or without a byte-order mark."""
+def read_text(
+    path: str | os.PathLike[str], most: int = _MAX_TEXT, *, whole_lines: bool = False
+) -> str:
+    """Return the text of a file in UTF-8, with or without a byte-order mark.
+
+    Args:
+        path: The file.
+        most: The largest file that is read, in bytes.
+        whole_lines: Whether a last line that was not written to its end is left out.
+    """
+    data = check_file(path, most).read_bytes()
     try:
-        return check_file(path, most).read_bytes().decode("utf-8-sig")
+        return data[: data.rfind(b"\n") + 1 if whole_lines else None].decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{path} is not a text file in UTF-8: {error.reason} at byte {error.start}; give "
@@ -112,6 +121,7 @@ def read_json(
     kind: Kind | None = None,
     *,
     remedy: str = "put back a copy",
+    constants: bool = False,
     most: int = 2**28,
 ) -> Any:
     """Return what a JSON file holds, or raise a `ValueError` that names it.
@@ -120,6 +130,7 @@ def read_json(
         path: The file.
         kind: What it must hold; anything if None.
         remedy: What to do if it does not, in words.
+        constants: Whether NaN and Infinity are taken; see `parse_json`.
         most: The largest file that is read, in bytes.
     """
     try:
@@ -127,4 +138,4 @@ def read_json(
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{error}; {remedy}") from None
     with said_of(path, remedy):
-        return (kind or Anything()).check(parse_json(text), "its content")
+        return (kind or Anything()).check(parse_json(text, constants=constants), "its content")

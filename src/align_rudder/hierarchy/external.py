@@ -16,7 +16,7 @@ import gymnasium as gym
 import jax
 import numpy as np
 
-from align_rudder.files import load_npz, save_npz
+from align_rudder.files import Array, Format, Many, Maybe, Text, Whole
 from align_rudder.hierarchy import actions
 from align_rudder.model import AlignRudder
 
@@ -34,7 +34,17 @@ __all__ = [
     "play_out",
 ]
 
-_FORMAT, _VERSION = "align-rudder-replays", 1
+_REPLAYS = Format(
+    "align-rudder-replays",
+    1,
+    header={
+        "seeds": Many(Many(Whole(0, 2**63 - 1))),
+        "lengths": Many(Many(Whole())),
+        "heads": Maybe(Many(Text())),
+    },
+    groups=("choices",),
+    remedy="put back a copy, or delete it: recordings are then made anew",
+)
 
 
 class UnreachedError(ValueError):
@@ -191,24 +201,30 @@ class Replays:
         heads = list(first) if isinstance(first, dict) else None
         rows = choices if heads is None else [[c[head] for head in heads] for c in choices]
         header = {"seeds": seeds, "lengths": lengths, "heads": heads}
-        save_npz(path, _FORMAT, _VERSION, header, {"choices": np.array(rows, np.int16)})
+        _REPLAYS.save(path, header, {"choices": np.array(rows, np.int16)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], n_subtasks: int, size: int = 50) -> Replays:
         """Load what `save` wrote."""
-        header, arrays = load_npz(path, _FORMAT, _VERSION)
-        if len(header["seeds"]) != n_subtasks:
-            raise ValueError(
-                f"{path} has recordings of {len(header['seeds'])} sub-tasks; {n_subtasks} are "
-                "needed: it belongs to another model"
-            )
-        heads, rows = header["heads"], arrays["choices"].tolist()
+        with _REPLAYS.open(path) as contents:
+            header = contents.header
+            heads, seeds, lengths = (header[name] for name in ("heads", "seeds", "lengths"))
+            if len(seeds) != n_subtasks:
+                raise ValueError(
+                    f"{path} has recordings of {len(seeds)} sub-tasks; {n_subtasks} are needed: it "
+                    "belongs to another model"
+                )
+            if [len(of) for of in seeds] != [len(of) for of in lengths]:
+                raise ValueError("its recordings have not one seed and one length each")
+            steps = sum(length for of in lengths for length in of)
+            # Of no recordings at all, nobody knows how many heads there are.
+            shape = (steps,) if heads is None or not steps else (steps, len(heads))
+            kind = Array(*shape, kinds="iuf" if not steps else "iu")
+            rows = contents.checked("", {"choices": kind})["choices"].tolist()
         choices = rows if heads is None else [dict(zip(heads, row, strict=True)) for row in rows]
         replays, at = cls(n_subtasks, size), 0
-        for kept, seeds, lengths in zip(
-            replays.kept, header["seeds"], header["lengths"], strict=True
-        ):
-            for seed, length in zip(seeds, lengths, strict=True):
+        for kept, its_seeds, its_lengths in zip(replays.kept, seeds, lengths, strict=True):
+            for seed, length in zip(its_seeds, its_lengths, strict=True):
                 kept.append((seed, choices[at : at + length]))
                 at += length
         return replays

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import equinox as eqx
 import jax
 
+from align_rudder.files import Choice, Table, kind_like
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedTask, AlignmentTables
 from align_rudder.hierarchy.devices import Devices
@@ -111,7 +112,7 @@ class TrainingFolder:
         if saved:
             with advised("Put back a copy, or begin anew in another folder (--out)"):
                 notes = load_tree(self.checkpoint.path, (), self.configuration)[1]
-            progress = Progress(**{"demonstrations": demonstrations, **notes})
+                progress = _progress(notes, self.checkpoint.path, demonstrations)
         elif self.updates.read():
             raise ValueError(
                 f"{self.path} has the logs of a training but no checkpoint.npz to go on from; "
@@ -171,8 +172,17 @@ def steps_so_far(folder: str | Path, training: Training, tables: AlignmentTables
     path = Path(folder) / "checkpoint.npz"
     if not path.is_file():
         return None
-    notes = _load(path, (), training, tables)[1]
-    return None if notes["phase"] == "done" else int(notes["steps"])
+    progress = _progress(_load(path, (), training, tables)[1], path)
+    return None if progress.phase == "done" else progress.steps
+
+
+def _progress(notes: Mapping[str, Any], path: Path, demonstrations: str = "") -> Progress:
+    """Return the progress that a checkpoint notes; those of version 0.1 name no demonstrations."""
+    kinds = {name: kind_like(value) for name, value in asdict(Progress()).items()}
+    kinds["phase"] = Choice(_PHASES)
+    optional = [name for name in kinds if name not in ("phase", "steps")]
+    Table(kinds, optional).check(notes, f"the progress in {path}")
+    return Progress(**{"demonstrations": demonstrations, **notes})
 
 
 def load_agent(

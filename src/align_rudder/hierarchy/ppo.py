@@ -115,8 +115,10 @@ class PPO:
 
 def current_names(configuration: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration whose entry "ppo" has the names of `PPO`, not those of version 0.1."""
-    ppo = {_NAMES_OF_0_1.get(name, name): value for name, value in configuration["ppo"].items()}
-    return {**configuration, "ppo": ppo}
+    ppo = configuration.get("ppo")
+    if not isinstance(ppo, Mapping):
+        return dict(configuration)
+    return {**configuration, "ppo": {_NAMES_OF_0_1.get(k, k): v for k, v in ppo.items()}}
 
 
 class Transition(NamedTuple):

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
+from align_rudder.files import Table, Text, kind_like
 from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
 from align_rudder.hierarchy.aligned import PAYS, AlignedTask, AlignmentTables, PlainTask
 from align_rudder.hierarchy.devices import Devices
@@ -112,6 +113,8 @@ class Training:
     def from_configuration(cls, configuration: Mapping[str, Any]) -> Training:
         """Return the training of a configuration, as `training.json` holds it, also of 0.1."""
         found = current_names(configuration)
+        kinds = {name: kind_like(default) for name, default in vars(cls()).items()}
+        Table({**kinds, "alignment": Text()}).check(found, "the configuration")
         del found["alignment"]
         ppo, hidden = PPO(**found.pop("ppo")), tuple(found.pop("hidden"))
         return cls(**found, ppo=ppo, hidden=hidden)

@@ -18,7 +18,7 @@ import numpy as np
 from tqdm import tqdm
 
 from align_rudder._warnings import warn
-from align_rudder.files import load_npz, save_npz
+from align_rudder.files import Anything, Each, Format, Whole
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.spaces import FRAME_SIZE
 from align_rudder.minerl.trajectory import DamagedTrajectoryError, Trajectory
@@ -39,7 +39,14 @@ from align_rudder.runs.checkpoint import arrays_of, digest, tree_of
 
 __all__ = ["AutoEncoder", "train_autoencoder"]
 
-_KIND, _VERSION = "align-rudder-autoencoder", 1
+_LARGEST = 1e6  # of a weight: what comes out of the network stays finite
+_ENCODER = Format(
+    "align-rudder-autoencoder",
+    1,
+    header={"size": Whole(1, FRAME_SIZE), "latent": Whole(1, 2**16), "notes": Each(Anything())},
+    groups=("",),
+    remedy="put back a copy, or train it again (align-rudder minerl events --train-autoencoder)",
+)
 _WIDTH = 16
 _SHRUNK = 8
 _BATCH = 256
@@ -174,20 +181,18 @@ class AutoEncoder:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save as one npz file (arrays and JSON; no pickle)."""
         header = {"size": self.size, "latent": self.latent, "notes": self.notes}
-        save_npz(path, _KIND, _VERSION, header, arrays_of(eqx.filter(self.network, eqx.is_array)))
+        _ENCODER.save(path, header, arrays_of(eqx.filter(self.network, eqx.is_array)))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> AutoEncoder:
         """Load what `save` wrote."""
-        header, arrays = load_npz(path, _KIND, _VERSION)
-        try:
-            size, latent, notes = int(header["size"]), int(header["latent"]), dict(header["notes"])
+        with _ENCODER.open(path) as contents:
+            size, latent = contents.header["size"], contents.header["latent"]
             _check_size(size, latent)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path} has a header that is not ours: {error!r}") from error
-        shapes = eqx.filter_eval_shape(Network, size, latent, jax.random.key(0))
-        like, rest = eqx.partition(shapes, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
-        return cls(eqx.combine(tree_of(arrays, like, path), rest), size, notes)
+            shapes = eqx.filter_eval_shape(Network, size, latent, jax.random.key(0))
+            like, rest = eqx.partition(shapes, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
+            network = eqx.combine(tree_of(contents.others, like, _LARGEST), rest)
+        return cls(network, size, contents.header["notes"])
 
 
 def _check_size(size: int, latent: int) -> None:

@@ -19,7 +19,7 @@ from typing import IO
 import numpy as np
 from filelock import FileLock
 
-from align_rudder.files import write_whole
+from align_rudder.files import map_npy, write_whole
 from align_rudder.minerl.trajectory import Trajectory
 
 __all__ = ["ArrayCache"]
@@ -81,7 +81,7 @@ class ArrayCache:
                     "to and has room"
                 ) from error
         try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
+            array = map_npy(path)
         except ValueError as error:
             raise ValueError(
                 f"{path} is damaged ({error}); delete it, and it is computed again"

@@ -22,14 +22,15 @@ the hand as one-hot) and, if there are any, the features of the picture. Its cha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from align_rudder.episodes import Episode, Tree
-from align_rudder.events.base import EventEncoder
+from align_rudder.events.base import SHAPES, EventEncoder, check_labels
 from align_rudder.events.deltas import few_events, number_events, same_information
-from align_rudder.events.observations import common_shapes, leaves, numbers
+from align_rudder.events.observations import check_width, common_shapes, leaves, numbers
+from align_rudder.files import Floats, Ints, Many, Maybe, Number, Text, Whole
 from align_rudder.minerl.spaces import HELD, ITEMS
 from align_rudder.sequences import NO_EVENT
 
@@ -86,6 +87,19 @@ class InventoryEvents(EventEncoder):
         array([ 0,  0, -1,  1,  2])
     """
 
+    PARAMETERS: ClassVar = {
+        "max_events": Whole(1),
+        "features": Maybe(Text()),
+        "max_share": Number(above=0, high=1),
+    }
+    HEADER: ClassVar = {"module": Text(), "shapes": SHAPES, "symbols": Many(Text())}
+    ARRAYS: ClassVar = {
+        "projection": Floats("width", "components"),
+        "kinds": Ints("kinds", _N, low=-(2**62)),
+        "points": Floats("kinds", "components"),
+        "labels": Ints("kinds", low=NO_EVENT),
+    }
+
     def __init__(
         self, max_events: int = 20, *, features: str | None = None, max_share: float = 0.25
     ) -> None:
@@ -111,10 +125,7 @@ class InventoryEvents(EventEncoder):
 
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
         """Find the kinds of change in the demonstrations."""
-        if self.max_events < 1:
-            raise ValueError(f"max_events={self.max_events}; at least one event is needed")
-        if not 0 < self.max_share <= 1:
-            raise ValueError(f"max_share={self.max_share} is a share of all steps, above 0 up to 1")
+        self.check_parameters()
         shapes = common_shapes(episodes, self.keys)
         if shapes["inventory"] != [len(ITEMS)] or shapes["diamond"]:
             raise ValueError(
@@ -199,14 +210,9 @@ class InventoryEvents(EventEncoder):
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return what to save."""
-        parameters = {
-            "max_events": self.max_events,
-            "features": self.features,
-            "max_share": self.max_share,
-        }
         header = {
             "module": __name__,
-            "parameters": parameters,
+            "parameters": self.parameters(),
             "shapes": self.shapes_,
             "symbols": list(self.symbols_),
         }
@@ -217,19 +223,16 @@ class InventoryEvents(EventEncoder):
             "labels": self._labels,
         }
 
-    @classmethod
-    def from_state(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> InventoryEvents:
-        """Return the fitted encoder that `state` describes."""
-        encoder = cls(**header["parameters"])
-        encoder.shapes_ = header["shapes"]
-        encoder.symbols_ = list(header["symbols"])
-        encoder._projection = arrays["projection"]
-        encoder._kinds = np.ascontiguousarray(arrays["kinds"], np.int64)
-        encoder._points, encoder._labels = arrays["points"], arrays["labels"]
-        encoder._index()
-        return encoder
+    def _restore(self, header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        shapes = header["shapes"]
+        if [*shapes] != self.keys:
+            raise ValueError(f"its observations have {[*shapes]}; {self.keys} are needed")
+        check_width({**shapes, "equipped": [len(HELD)]}, len(arrays["projection"]))  # one-hot
+        self.shapes_, self.symbols_ = shapes, list(header["symbols"])
+        self._projection, self._points = arrays["projection"], arrays["points"]
+        self._kinds = np.ascontiguousarray(arrays["kinds"])
+        self._labels = check_labels(arrays["labels"], len(self.symbols_))
+        self._index()
 
 
 _HANDS = np.arange(len(HELD))

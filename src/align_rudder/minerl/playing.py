@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +10,7 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
+from align_rudder.files import Anything, Each, Many, Text, Whole, read_json, said_of
 from align_rudder.hierarchy.external import Players, TrackedEnv, play_out
 from align_rudder.minerl.environment import MineRLEnv
 from align_rudder.minerl.networks import FRAMES, new_manager, new_sub_agent
@@ -21,6 +21,8 @@ from align_rudder.model import AlignRudder
 from align_rudder.runs.checkpoint import load_tree
 
 __all__ = ["evaluate", "load_players", "open_game"]
+
+_NEEDED = {"goals": Many(Text(), 1), "skip": Whole(1), "frames": Whole(1)}
 
 
 def open_game(
@@ -98,15 +100,11 @@ def _configuration(path: Path) -> dict[str, Any]:
             f"{path.parent} is not the folder of a training: it has no {path.name}. Give the --out "
             "of align-rudder minerl train"
         )
-    try:
-        found = json.loads(path.read_text())
-        if missing := [name for name in ("goals", "skip", "frames") if name not in found]:
-            raise ValueError(f"it has no {', '.join(missing)}")
-    except (OSError, TypeError, ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{path} is damaged ({error}), so it is not known what the agents beside it are; put "
-            "it back, or give another folder"
-        ) from error
+    remedy = "what the agents beside it are is not known: put it back, or give another folder"
+    found = read_json(path, Each(Anything()), remedy=remedy)
+    with said_of(path, remedy):
+        for name, kind in _NEEDED.items():
+            kind.check(found.get(name), name)
     return found
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from align_rudder.files import load_npz, save_npz
+from align_rudder.files import Anything, Format, Ints, Many, Text, shown
 from align_rudder.minerl.spaces import FORMATS, TASKS
 from align_rudder.minerl.trajectory import Trajectory
 from align_rudder.model import AlignRudder
@@ -30,7 +30,18 @@ __all__ = [
     "save_segments",
 ]
 
-_FORMAT, _VERSION = "align-rudder-minerl-segments", 1
+_AGAIN = "run align-rudder minerl events again, or delete the file: the segments are then cut anew"
+_SEGMENTS = Format(
+    "align-rudder-minerl-segments",
+    1,
+    header={
+        "model": Text(),
+        "goals": Many(Text()),
+        "trajectories": Many(Many(Anything(), 4, 4)),  # task, name, version, digest
+    },
+    arrays={"segments": Ints("segments", 4)},  # sub-task, trajectory, start, stop
+    remedy=_AGAIN,
+)
 
 
 class PoolSegment(NamedTuple):
@@ -131,7 +142,7 @@ def save_segments(
         "trajectories": [[t.task, t.name, t.version, _data_digest(t)] for t in numbers],
     }
     arrays = {"segments": np.array(rows, np.int64).reshape(-1, 4)}
-    save_npz(path, _FORMAT, _VERSION, header, arrays)
+    _SEGMENTS.save(path, header, arrays)
 
 
 def load_segments(
@@ -149,55 +160,46 @@ def load_segments(
     Raises:
         ValueError: If the file is damaged, or belongs to another model or other data.
     """
-    header, arrays = load_npz(path, _FORMAT, _VERSION)
     goals = AlignRudder.load(model).subgoals_
-    again = (
-        "; run align-rudder minerl events again, or delete the file: the segments are then cut anew"
-    )
-    if header.get("model") != _digest(Path(model)):
-        raise ValueError(f"{path} belongs to another model than {model}{again}")
-    try:
-        trajectories = [_trajectory(Path(root), *about) for about in header["trajectories"]]
-        digests = [about[3] for about in header["trajectories"]]
-        rows = _checked(arrays["segments"], len(goals), len(trajectories))
+    with _SEGMENTS.open(path) as contents:
+        header, rows = contents.header, contents.arrays["segments"]
+        if header["model"] != _digest(Path(model)):
+            raise ValueError(f"{path} belongs to another model than {model}; {_AGAIN}")
         if header["goals"] != [str(goal.symbol) for goal in goals]:
             raise ValueError("its sub-goals are not those of the model")
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is damaged ({error}){again}") from error
-    for trajectory, digest in zip(trajectories, digests, strict=True):
-        if not trajectory.path.is_dir():
-            raise ValueError(
-                f"{path} has segments of {trajectory.task}/{trajectory.name}, which is not in "
-                f"{root}; give the dataset from which they were cut{again}"
-            )
-        if _data_digest(trajectory) != digest:
-            raise ValueError(
-                f"{trajectory.task}/{trajectory.name} has changed since the segments in {path} "
-                f"were cut{again}"
-            )
-    for _, i, _, stop in rows:
-        if stop > len(trajectories[i]):
-            raise ValueError(f"{path} is damaged (a segment ends behind its trajectory){again}")
+        trajectories = [_trajectory(Path(root), *about) for about in header["trajectories"]]
+        _check(rows, len(goals), len(trajectories))
+        for trajectory, (*_, digest) in zip(trajectories, header["trajectories"], strict=True):
+            if not trajectory.path.is_dir():
+                raise ValueError(
+                    f"{path} has segments of {trajectory.task}/{trajectory.name}, which is not in "
+                    f"{root}; give the dataset from which they were cut; {_AGAIN}"
+                )
+            if _data_digest(trajectory) != digest:
+                raise ValueError(
+                    f"{trajectory.task}/{trajectory.name} has changed since the segments in {path} "
+                    f"were cut; {_AGAIN}"
+                )
+        if any(stop > len(trajectories[i]) for _, i, _, stop in rows.tolist()):
+            raise ValueError("a segment ends behind its trajectory")
     found: list[list[PoolSegment]] = [[] for _ in goals]
-    for k, i, start, stop in rows:
+    for k, i, start, stop in rows.tolist():
         found[k].append(PoolSegment(trajectories[i], start, stop))
     return [PoolSubTask(k, goal, tuple(found[k])) for k, goal in enumerate(goals)]
 
 
 def _trajectory(root: Path, task: Any, name: Any, version: Any, digest: Any) -> Trajectory:
-    if task not in TASKS or version not in FORMATS or Path(name).name != name:
-        raise ValueError(f"{[task, name, version]} is no trajectory")
+    known = isinstance(task, str) and task in TASKS and type(version) is int and version in FORMATS
+    if not known or not isinstance(name, str) or Path(name).name != name or not name:
+        raise ValueError(f"{shown([task, name, version])} is no trajectory")
     return Trajectory(root / task / name, task, version)
 
 
-def _checked(rows: np.ndarray, n_goals: int, n_trajectories: int) -> list[list[int]]:
-    """Return sub-task, trajectory, start and stop of each segment, or say what cannot be."""
-    if rows.ndim != 2 or rows.shape[1] != 4 or rows.dtype.kind not in "iu":
-        raise ValueError(f"segments are {rows.dtype} {rows.shape}; whole numbers (n, 4) are needed")
+def _check(rows: np.ndarray, n_goals: int, n_trajectories: int) -> None:
+    """Refuse segments that cannot be."""
     k, i, start, stop = rows.T
-    if ((rows < 0).any(axis=1) | (k >= n_goals) | (i >= n_trajectories) | (start >= stop)).any():
+    if ((k >= n_goals) | (i >= n_trajectories) | (start >= stop)).any():
         raise ValueError("a segment is of no sub-goal or trajectory, or has no steps")
-    return rows.tolist()
 
 
 def _data_digest(trajectory: Trajectory) -> str:

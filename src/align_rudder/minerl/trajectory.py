@@ -7,9 +7,7 @@ loader, what is returned for observation T is the frame before.
 
 from __future__ import annotations
 
-import json
 import re
-import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from align_rudder.files import npz_trouble
+from align_rudder.files import Anything, Archive, Each, read_json
 from align_rudder.minerl.frames import count_frames, read_frames
 from align_rudder.minerl.spaces import (
     DIAMOND_REWARD,
@@ -94,15 +92,13 @@ class Trajectory:
     def metadata(self) -> dict[str, Any]:
         """The content of `metadata.json`."""
         try:
-            found = json.loads((self.path / "metadata.json").read_bytes())
+            found = read_json(self.path / "metadata.json", Each(Anything()), constants=True)
         except FileNotFoundError:
             raise self.damaged("it has no metadata.json") from None
         except (OSError, ValueError) as error:
             raise self.damaged(f"metadata.json cannot be read: {error}") from error
-        if not isinstance(found, dict):
-            raise self.damaged(f"metadata.json holds a {type(found).__name__}, not an object")
         for key in ("duration_steps", "true_video_frame_count"):
-            if not isinstance(found.get(key), int) or found[key] < 1:
+            if not isinstance(found.get(key), int) or not 1 <= found[key] < 2**31:
                 raise self.damaged(
                     f"metadata.json has {key} = {found.get(key)!r}; a count above 0 is needed"
                 )
@@ -138,26 +134,19 @@ class Trajectory:
     def _read(self, names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
         """Yield arrays one by one, each with the type and length that the format demands."""
         try:
-            archive = np.load(self.path / "rendered.npz", allow_pickle=False)
+            with Archive(self.path / "rendered.npz") as archive:
+                if missing := [name for name in names if name not in archive.names]:
+                    raise self.damaged(f"rendered.npz has no {', '.join(missing)}")
+                for name in names:
+                    array = archive.array(name)
+                    self._check(name, array)
+                    yield name, array
         except FileNotFoundError:
             raise self.damaged("it has no rendered.npz") from None
-        except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-            why = npz_trouble(error)
-            raise self.damaged(f"rendered.npz is truncated or damaged ({why})") from error
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise self.damaged("rendered.npz is a single array, not an archive")
-        with archive:
-            if missing := [name for name in names if name not in archive.files]:
-                raise self.damaged(f"rendered.npz has no {', '.join(missing)}")
-            for name in names:
-                try:
-                    array = archive[name]
-                except Exception as error:  # zlib, zipfile and numpy each fail in their own ways
-                    raise self.damaged(
-                        f"rendered.npz is truncated or damaged at {name} ({npz_trouble(error)})"
-                    ) from error
-                self._check(name, array)
-                yield name, array
+        except DamagedTrajectoryError:
+            raise
+        except (OSError, ValueError) as error:
+            raise self.damaged(f"rendered.npz is truncated or damaged ({error})") from error
 
     def _check(self, name: str, array: np.ndarray) -> None:
         steps = len(self)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from align_rudder.files import load_npz, save_npz
+from align_rudder.files import Anything, Array, Each, Flags, Floats, Format, Ints
 from align_rudder.runs.claim import OtherConfigurationError, differences
 from align_rudder.runs.interrupt import Stop
 
@@ -28,7 +28,13 @@ __all__ = [
     "tree_of",
 ]
 
-_FORMAT, _VERSION = "align-rudder-checkpoint", 1
+_TREE = Format(
+    "align-rudder-checkpoint",
+    1,
+    header={"configuration": Each(Anything()), "notes": Each(Anything())},
+    groups=("",),
+    remedy="put back a copy",
+)
 
 
 def _named(tree: Any) -> list[tuple[str, Any]]:
@@ -70,7 +76,7 @@ def save_tree(
         notes: What else should be known, as JSON.
     """
     header = {"configuration": dict(configuration), "notes": dict(notes or {})}
-    save_npz(path, _FORMAT, _VERSION, header, arrays_of(tree), level=1)
+    _TREE.save(path, header, arrays_of(tree), level=1)
 
 
 def arrays_of(tree: Any) -> dict[str, np.ndarray]:
@@ -99,36 +105,40 @@ def load_tree(
         configuration: What it must belong to.
         upgrade: Returns the configuration of an older file as it is written today.
     """
-    header, arrays = load_npz(path, _FORMAT, _VERSION)
-    if other := differences(upgrade(header["configuration"]), configuration):
-        raise OtherConfigurationError(path, other)
-    return tree_of(arrays, like, path), header["notes"]
+    with _TREE.open(path) as contents:
+        if other := differences(upgrade(contents.header["configuration"]), configuration):
+            raise OtherConfigurationError(path, other)
+        return tree_of(contents.others, like), contents.header["notes"]
 
 
-def tree_of(arrays: Mapping[str, np.ndarray], like: Any, path: str | os.PathLike[str]) -> Any:
-    """Return the tree whose leaves `arrays_of` gave.
+def tree_of(arrays: Mapping[str, np.ndarray], like: Any, largest: float = np.inf) -> Any:
+    """Return the tree whose leaves `arrays_of` gave; `ValueError` where something does not fit.
 
     Args:
         arrays: The arrays.
         like: A tree of the same structure; its leaves need only shape and dtype.
-        path: The file that they come from, named where something does not fit.
+        largest: How large numbers with a fraction may be; infinite ones are numbers too.
     """
     leaves = []
     for name, leaf in _named(like):
         if name not in arrays:
-            raise ValueError(f"{path} has no {name}: it was written by another version")
-        array = arrays[name]
+            raise ValueError(f"it has no array {name!r}: it was written by another version")
         is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        expected = leaf.shape if not is_key else jax.eval_shape(jax.random.key_data, leaf).shape
-        if array.shape != expected:
-            raise ValueError(f"{path}: {name} has shape {array.shape}; {expected} is needed")
-        if not is_key and not np.can_cast(array.dtype, leaf.dtype, "same_kind"):
-            raise ValueError(f"{path}: {name} has type {array.dtype}; {leaf.dtype} is needed")
         if is_key:
-            leaves.append(jax.random.wrap_key_data(jnp.asarray(array, jnp.uint32)))
-        else:
-            leaves.append(jnp.asarray(array.astype(leaf.dtype)))
+            leaf = jax.eval_shape(jax.random.key_data, leaf)
+        array = jnp.asarray(_kind_of(leaf, largest).check(arrays[name], f"the array {name!r}", {}))
+        leaves.append(jax.random.wrap_key_data(array) if is_key else array)
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+def _kind_of(leaf: Any, largest: float) -> Array:
+    """Return what the array of a leaf may be."""
+    if leaf.dtype == bool:
+        return Flags(*leaf.shape)
+    if jnp.issubdtype(leaf.dtype, jnp.integer):
+        bounds = jnp.iinfo(leaf.dtype)
+        return Ints(*leaf.shape, low=int(bounds.min), high=int(bounds.max), dtype=leaf.dtype)
+    return Floats(*leaf.shape, low=-largest, high=largest, dtype=leaf.dtype)
 
 
 _MADE_AGAIN = "Delete that file: the same command makes it again and keeps all others"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from align_rudder.files import write_json
+from align_rudder.files import Anything, Each, read_json, shown, write_json
 
 __all__ = ["OtherConfigurationError", "claim", "differences"]
 
@@ -61,21 +61,13 @@ def claim(
             "back, or give another folder (--out)"
         )
     if path.exists():
-        try:
-            found = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise _damaged(path, str(error)) from None
-        if not isinstance(found, dict):
-            raise _damaged(path, f"it holds a {type(found).__name__}")
+        remedy = "put it back, or give another folder (--out)"
+        found = read_json(path, Each(Anything()), remedy=remedy)
         if found == wanted:
             return
         if not empty:
             raise OtherConfigurationError(folder, differences(found, wanted))
     write_json(path, wanted)
-
-
-def _damaged(path: Path, why: str) -> ValueError:
-    return ValueError(f"{path} is damaged ({why}); put it back, or give another folder (--out)")
 
 
 def differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
@@ -91,11 +83,11 @@ def differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str
         if isinstance(a, Mapping) and isinstance(b, Mapping):
             out += [f"{name}.{line}" for line in differences(a, b)]
         elif name not in found:
-            out.append(f"{name} is not known there and {b!r} here")
+            out.append(f"{name} is not known there and {shown(b)} here")
         elif name not in wanted:
-            out.append(f"{name} is {a!r} there and not known here")
+            out.append(f"{name} is {shown(a)} there and not known here")
         elif a != b and all(isinstance(x, str) and _DIGEST.fullmatch(x) for x in (a, b)):
             out.append(f"{name} is another one there")
         elif a != b:
-            out.append(f"{name} is {a!r} there and {b!r} here")
+            out.append(f"{name} is {shown(a)} there and {shown(b)} here")
     return out

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from align_rudder.files import write_whole
+from align_rudder.files import Anything, Each, parse_json, read_text, write_whole
 
 __all__ = ["JsonRows", "Rows", "read_rows"]
 
@@ -90,10 +90,8 @@ class JsonRows:
         out = []
         for number, line in enumerate(_whole_lines(self.path) if self.path.exists() else [], 1):
             try:
-                out.append(json.loads(line))
-                if not isinstance(out[-1], dict):
-                    raise ValueError("not an object")
-            except (ValueError, RecursionError) as error:
+                out.append(Each(Anything()).check(parse_json(line, constants=True), "it"))
+            except ValueError as error:
                 raise ValueError(
                     f"line {number} of {self.path} is damaged ({error}); put back a copy"
                 ) from None
@@ -147,13 +145,10 @@ def _is_number(text: str) -> bool:
 def _whole_lines(path: Path) -> list[str]:
     """Return the lines of a file without a last one that was not written to its end."""
     try:
-        data = path.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        return whole.decode().split("\n")[:-1]
+        text = read_text(path, whole_lines=True)
     except FileNotFoundError:
         raise ValueError(f"{path} is not there; put back a copy") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is damaged ({error}); put back a copy") from error
+    return text.split("\n")[:-1]
 
 
 def _append(path: Path, line: bytes, head: bytes = b"") -> None:

@@ -15,6 +15,7 @@ from align_rudder import events
 from align_rudder._warnings import AlignRudderWarning
 from align_rudder.baselines.lstm import LstmRudder
 from align_rudder.episodes import Episode
+from align_rudder.files import Number, Whole
 from align_rudder.model import AlignRudder
 from align_rudder.show.figures.colors import OKABE_ITO
 from align_rudder.studies import paper
@@ -79,8 +80,11 @@ class Detection(NamedTuple):
     @classmethod
     def parse(cls, row: dict[str, str]) -> Self:
         """Return the trial of a line."""
-        demos, seed, tests = (int(row[name]) for name in ("demos", "seed", "tests"))
-        return cls(row["model"], demos, seed, tests, float(row["detected"]), float(row["flagged"]))
+        demos, seed, tests = (
+            Whole().check(int(row[name]), name) for name in ("demos", "seed", "tests")
+        )
+        shares = (Number(0, 1).check(float(row[name]), name) for name in ("detected", "flagged"))
+        return cls(row["model"], demos, seed, tests, *shares)
 
 
 def _fitted(

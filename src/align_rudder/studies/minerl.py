@@ -8,14 +8,14 @@ player looks at nothing else.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from align_rudder.files import write_json
+from align_rudder.files import Many, Whole, read_json, write_json
+from align_rudder.files import Table as Entries
 from align_rudder.hierarchy.external import Players
 from align_rudder.minerl.networks import HEAD_SIZES
 from align_rudder.minerl.playing import evaluate, load_players, open_game
@@ -43,6 +43,10 @@ SETTINGS = {
     "seed": 0,
 }
 MAX_STEPS = 400
+_COUNT = Whole(0, 2**62)
+_PLAYED = Entries(
+    {"episodes": Whole(1), "solved": _COUNT, "reached": Many(_COUNT), "episode_steps": _COUNT}
+)
 SEED = 1_000_000  # of the worlds that are played; demonstrations have 0 to 39
 
 
@@ -75,7 +79,7 @@ def results(work: Path, episodes: int, progress: bool = True) -> dict[str, Any]:
         episodes: New worlds for each player.
         progress: Whether to show progress bars.
     """
-    configuration = json.loads((work / "run/training.json").read_text())
+    configuration = load_players(work / "run", "cloned")[1]
     return {
         "world": WORLD,
         "demonstrations": DEMOS,
@@ -107,7 +111,7 @@ def _play(work: Path, episodes: int, progress: bool) -> dict[str, Any]:
             kept = work / f"played-{name}-{episodes}.json"
             if not kept.is_file():
                 write_json(kept, evaluate(who, tracked, episodes, SEED, MAX_STEPS, progress))
-            found[name] = json.loads(kept.read_text())
+            found[name] = read_json(kept, _PLAYED, remedy="delete it: they play again")
             print(f"{name}: {found[name]['solved']} of {episodes} with a diamond", flush=True)
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from align_rudder.files import write_json
+from align_rudder.files import Anything, Many, read_json, write_json
 from align_rudder.runs.claim import claim
 from align_rudder.runs.lock import only_here
 from align_rudder.runs.progress import tracked
@@ -144,7 +143,7 @@ class Trials(Generic[R]):
         """Keep how long the trials of this call took."""
         path = self.folder / "time.json"
         try:
-            calls = list(json.loads(path.read_text())) if path.exists() else []
+            calls = list(read_json(path, Many(Anything()))) if path.exists() else []
         except ValueError:
             calls = []  # of no other use
         calls.append(

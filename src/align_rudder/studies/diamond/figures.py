@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from align_rudder.runs.rows import read_rows
 from align_rudder.show.figures import consensus
 from align_rudder.show.figures.colors import OKABE_ITO
 from align_rudder.studies.diamond.methods import METHODS, OURS, label_of, order_of
-from align_rudder.studies.diamond.results import read_training
+from align_rudder.studies.diamond.results import read_evaluation, read_training
 from align_rudder.studies.diamond.tables import final_stage, range_of, short_number
 from align_rudder.tasks.diamond.names import event_names, goal_names
 
@@ -316,7 +315,7 @@ def sub_agent_curves(
     n = sum(name.startswith(("reached_", "accuracy_")) for name in (updates or cloning)[0])
     evaluation = folder / "evaluation.json"
     if not goals and evaluation.is_file():
-        goals = json.loads(evaluation.read_text())["goals"]
+        goals = read_evaluation(evaluation)["goals"]
     if goals and len(goals) != n:
         raise ValueError(f"{folder} has {n} sub-tasks; {len(goals)} goals were given")
     names = goal_names([str(goal) for goal in goals]) or [f"sub-goal {k + 1}" for k in range(n)]

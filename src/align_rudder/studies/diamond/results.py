@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,17 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
-from align_rudder.files import write_json
+from align_rudder.files import (
+    Anything,
+    Each,
+    Many,
+    Table,
+    Text,
+    Whole,
+    read_json,
+    said_of,
+    write_json,
+)
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedTask, tables_of
 from align_rudder.hierarchy.cloning import aligned_demonstrations
@@ -33,11 +42,25 @@ __all__ = [
     "counts_of",
     "evaluate_folder",
     "load_stage",
+    "read_evaluation",
     "read_training",
     "stages_in",
 ]
 
 _logger = logging.getLogger(__name__)
+_STAGE = {
+    "player": Text(),
+    "worlds": Whole(1),
+    "solved": Whole(),
+    "reached": Many(Whole()),
+    "episode_steps": Whole(0, 2**62),
+    "deepest": Each(Whole()),
+}
+_EVALUATION = {
+    "worlds": Whole(1),
+    "goals": Many(Text()),
+    "stages": Each(Table(_STAGE, optional=("player",))),
+}
 
 CHAIN = {
     "wood": "collect_wood",
@@ -73,14 +96,10 @@ def read_training(folder: str | Path) -> tuple[Training, str]:
     path = Path(folder) / "training.json"
     if not path.is_file():
         raise ValueError(f"'{folder}' is not the folder of a training: it has no training.json")
-    try:
-        found = json.loads(path.read_text())
+    remedy = "put back a copy, or train again in another folder"
+    found = read_json(path, Each(Anything()), remedy=remedy)
+    with said_of(path, remedy):
         return Training.from_configuration(found), found["alignment"]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(
-            f"{path} is damaged or of another version: {error}; put back a copy, or train again in "
-            "another folder"
-        ) from error
 
 
 def stages_in(folder: str | Path) -> list[str]:
@@ -241,13 +260,20 @@ def _counted(path: Path, setting: dict[str, Any]) -> dict[str, Any]:
     """Return the stages that a file has for this setting."""
     if not path.is_file():
         return {}
-    try:
-        found = json.loads(path.read_text())
-        same = all(found.get(name) == value for name, value in setting.items())
-        for stage in found["stages"].values():
+    found = read_evaluation(path)
+    same = all(found.get(name) == value for name, value in setting.items())
+    return dict(found["stages"]) if same else {}
+
+
+def read_evaluation(path: str | Path) -> dict[str, Any]:
+    """Return the counts of a training, as `evaluation.json` holds them."""
+    remedy = "delete it, and the worlds are played again"
+    found = read_json(path, Each(Anything()), remedy=remedy)
+    with said_of(path, remedy):
+        for name, kind in _EVALUATION.items():
+            kind.check(found.get(name), name)
+        for name, stage in found["stages"].items():
             numbers = [stage["solved"], *stage["reached"], *stage["deepest"].values()]
-            if not all(0 <= number <= stage["worlds"] for number in numbers):
-                raise ValueError
-        return dict(found["stages"]) if same else {}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ValueError(f"{path} is damaged; delete it, and the worlds are played again") from None
+            if max(numbers) > stage["worlds"]:
+                raise ValueError(f"{name} reached more than its {stage['worlds']} worlds")
+    return found

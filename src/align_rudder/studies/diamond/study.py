@@ -6,11 +6,11 @@ several can share a GPU.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
 
+from align_rudder.files import Anything, Each, Whole, read_json
 from align_rudder.runs.processes import Chain
 from align_rudder.runs.rows import Rows, read_rows
 from align_rudder.studies.diamond.methods import OURS
@@ -96,7 +96,5 @@ def _is_published(folder: Path, worlds: int) -> bool:
     path = folder / "evaluation.json"
     if not path.is_file() or (folder / "agent.npz").is_file():
         return False
-    try:
-        return json.loads(path.read_text())["worlds"] == worlds or not worlds
-    except (ValueError, KeyError, TypeError):
-        raise ValueError(f"{path} is damaged; put back a copy, or delete it") from None
+    found = read_json(path, Each(Anything()), remedy="put back a copy, or delete it")
+    return Whole(1).check(found.get("worlds"), f"worlds in {path}") == worlds or not worlds

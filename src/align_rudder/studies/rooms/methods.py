@@ -13,7 +13,7 @@ from inspect import signature
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from align_rudder.files import Flag, Kind, Many, Number, Table, Text, Whole, read_json
+from align_rudder.files import Table, Text, kind_like, read_json
 
 if TYPE_CHECKING:
     from align_rudder.baselines import Result
@@ -30,8 +30,6 @@ __all__ = [
     "chosen_parameters",
     "read_parameters",
 ]
-
-_LARGE = 1e9  # hyper-parameters beyond it are none
 
 
 @dataclass(frozen=True)
@@ -235,18 +233,11 @@ def read_parameters(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
 
 def _arguments_of(method: Method) -> Table:
     """Return what a method's hyper-parameters may be: arguments of its learner with a default."""
-    kinds: dict[str, Kind] = {}
-    for name, argument in signature(method.learn).parameters.items():
-        default = argument.default
-        if isinstance(default, bool):
-            kinds[name] = Flag()
-        elif isinstance(default, (int, float)) and name != "seed":
-            whole = isinstance(default, int)
-            kinds[name] = Whole() if whole else Number(-_LARGE, _LARGE)
-        elif isinstance(default, str):
-            kinds[name] = Text()  # the learner says which there are
-        elif isinstance(default, tuple):
-            kinds[name] = Many(Number(-_LARGE, _LARGE), len(default), len(default))
+    given = {
+        name: argument.default for name, argument in signature(method.learn).parameters.items()
+    }
+    plain = (bool, int, float, str, tuple)
+    kinds = {k: kind_like(v) for k, v in given.items() if isinstance(v, plain) and k != "seed"}
     return Table(kinds, optional=tuple(kinds))
 
 

@@ -10,6 +10,7 @@ from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Self
 
+from align_rudder.files import Number, Whole
 from align_rudder.studies.rooms.methods import COMPARED, KEY_CHEST, VARIANTS, check_methods
 
 if TYPE_CHECKING:
@@ -101,7 +102,12 @@ class Setting:
     def parse(cls, row: dict[str, str]) -> Self:
         """Return the setting of a row of text."""
         kinds = {"slip": float, "method": str}
-        return cls(**{name: kinds.get(name, int)(row[name]) for name in cls.columns()})
+        found = {name: kinds.get(name, int)(row[name]) for name in cls.columns()}
+        Number(0, 1).check(found["slip"], "slip")
+        for name in ("rooms", "max_events", "demos"):
+            Whole(1).check(found[name], name)
+        Whole(-1).check(found["variant"], "variant")
+        return cls(**found)
 
     def values(self) -> list[str]:
         """Return the fields as text."""

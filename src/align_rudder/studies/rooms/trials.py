@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from align_rudder._warnings import AlignRudderWarning
 from align_rudder.baselines.protocol import Protocol
+from align_rudder.files import Choice, Number, Whole
 from align_rudder.studies.rooms.methods import METHODS
 from align_rudder.studies.rooms.settings import Setting, demonstrations, environment
 
@@ -54,14 +55,12 @@ class TrialRecord(NamedTuple):
     @classmethod
     def parse(cls, row: dict[str, str]) -> Self:
         """Return the trial of a row."""
-        return cls(
-            Setting.parse(row),
-            int(row["seed"]),
-            int(row["episodes"]),
-            row["solved"] == "1",
-            int(row["steps"]),
-            tuple(map(float, row["curve"].split())),
+        seed, episodes, steps = (
+            Whole(0, 2**53).check(int(row[name]), name) for name in ("seed", "episodes", "steps")
         )
+        solved = Choice(("0", "1")).check(row["solved"], "solved") == "1"
+        curve = [Number().check(float(x), "curve") for x in row["curve"].split()]
+        return cls(Setting.parse(row), seed, episodes, solved, steps, tuple(curve))
 
 
 def run_trial(
