@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from align_rudder.episodes import Episode, Tree, tree_index
+from align_rudder.files import Anything, Each, Whole, read_json
 from align_rudder.model import AlignRudder
 
 if TYPE_CHECKING:
@@ -186,6 +187,7 @@ def _open(dataset: str | os.PathLike[str] | MinariDataset) -> MinariDataset:
         for folder in (candidate / "data", candidate):
             if (folder / "metadata.json").is_file():
                 with _reading(str(candidate)):
+                    _check_metadata(folder)
                     return MinariDataset(folder)
     found = (p.parents[1].relative_to(root).as_posix() for p in root.glob("**/data/metadata.json"))
     local = ", ".join(sorted(name for name in found if name[0] != ".")) or "none"
@@ -197,6 +199,13 @@ def _open(dataset: str | os.PathLike[str] | MinariDataset) -> MinariDataset:
         f"{problem}. Local datasets: {local}. Nothing is downloaded here: use "
         "minari.download_dataset first, or set MINARI_DATASETS_PATH to where your datasets lie"
     )
+
+
+def _check_metadata(folder: Path) -> None:
+    """Refuse metadata that count more than the files can hold: Minari makes room for as many."""
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    found = read_json(folder / "metadata.json", Each(Anything()), constants=True)
+    Whole(0, size).check(found.get("total_episodes", 0), "total_episodes in metadata.json")
 
 
 def _namespace(new_id: str) -> str | None:
