@@ -1,6 +1,7 @@
 """A small world for sub-agents: fetch two pieces of wood, make a tool at the table, dig the gem."""
 
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -30,13 +31,13 @@ class State(NamedTuple):
     time: jax.Array
 
 
+@dataclass(frozen=True)
 class Workshop:
     """Moves left, right, up, down; `use` works on the thing one stands on."""
 
+    max_steps: int = 60
+    slip: float = 0.0
     n_actions = 5
-
-    def __init__(self, max_steps=60, slip=0.0):
-        self.max_steps, self.slip = max_steps, slip
 
     def new_world(self, key):
         cells = jax.random.choice(key, SIZE * SIZE, (4,), replace=False)
@@ -89,16 +90,21 @@ class Workshop:
         return jnp.array([[0, 1, 2, 3, 4], [1, 0, 2, 3, 4], [0, 1, 3, 2, 4], [1, 0, 3, 2, 4]])
 
 
+@partial(jax.jit, static_argnums=0)
+def _advance(task, state, action):
+    state = task.step(jax.random.key(0), state, action)
+    return state, task.over(state)
+
+
 def play(task, seed, noise=0.1):
     """Return states and actions of a run that follows the plan, with some random moves."""
     rng = np.random.default_rng(seed)
-    step = jax.jit(task.step)
     state = task.new_world(jax.random.key(seed))
-    states, actions = [state], []
-    while not task.over(state):
+    states, actions, over = [state], [], False
+    while not over:
         wood, tool, _ = np.asarray(state.items)
         thing = GEM if tool else TABLE if wood >= 2 else TREE
-        dy, dx = np.asarray(state.things[thing] - state.place)
+        dy, dx = np.asarray(state.things)[thing] - np.asarray(state.place)
         if rng.random() < noise:
             action = rng.integers(4)
         elif dy == dx == 0:
@@ -107,7 +113,7 @@ def play(task, seed, noise=0.1):
             action = int(dx > 0)
         else:
             action = 2 + int(dy > 0)
-        state = step(jax.random.key(0), state, action)
+        state, over = _advance(task, state, np.int32(action))
         states.append(state)
         actions.append(action)
     stacked = jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), *states)

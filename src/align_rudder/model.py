@@ -503,7 +503,11 @@ class AlignRudder(RichDisplay, Estimator):
         return [SubTask(k, goal, after[k], segments[k]) for k, goal in enumerate(chosen.subgoals)]
 
     def next_subgoal(self, cell: int) -> int:
-        """Return the index of the first sub-goal behind a cell; their number if none is left."""
+        """Return the index of the first sub-goal behind a cell; their number if none is left.
+
+        The next sub-goal of an episode (`Stream.subgoal`) may be an earlier one: events between
+        sub-goals do not move it on.
+        """
         return int(self.subgoal_table()[cell])
 
     def subgoal_table(self) -> np.ndarray:

@@ -48,7 +48,8 @@ class Progress:
         strategy: The strategy that scores best so far.
         column: The profile column where the best alignment ends, -1 if nothing matched yet.
         done: Indices of the sub-goals that the best alignment matches.
-        next: Index of the first sub-goal behind `column`, None if there is none left.
+        next: Index of the next sub-goal, the first behind the last one reached (see
+            `align_rudder.tracking`); None if there is none left.
         score: S(τ).
     """
 

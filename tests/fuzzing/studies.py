@@ -83,7 +83,7 @@ def use_trajectory(path):
     trajectory = Trajectory(path.parent, TASK, 3)
     try:
         arrays = trajectory.arrays()
-        steps, lead = len(trajectory), trajectory.lead
+        steps, lead = len(trajectory), trajectory.lead_frames
     except ValueError as error:  # which names the trajectory
         raise ValueError(f"{path.name}: {error}") from error
     if len(arrays["reward"]) != steps or lead < 0:

@@ -37,7 +37,7 @@ def replayed(known):
     for states, actions in runs:
         first = jax.tree.map(lambda x: x[0], states)
         padded = np.pad(actions, (0, TASK.max_steps - len(actions)))
-        whole, n = replay(first, padded), len(actions)
+        whole, n = jax.device_get(replay(first, padded)), len(actions)
         out.append((states, actions, jax.tree.map(lambda x, n=n: x[:n], whole)))
     assert {bool(states.items[-1, workshop.GEM]) for states, _, _ in out} == {True, False}
     return out

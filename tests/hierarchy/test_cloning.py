@@ -9,6 +9,7 @@ import workshop  # noqa: E402
 from align_rudder.hierarchy.agents import new_agent  # noqa: E402
 from align_rudder.hierarchy.cloning import clone_agent  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 K = workshop.K
 
 

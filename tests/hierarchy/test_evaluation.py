@@ -7,11 +7,13 @@ jax = pytest.importorskip("jax")
 eqx = pytest.importorskip("equinox")
 
 import jax.numpy as jnp  # noqa: E402
-from workshop import GEM, TABLE, TREE, USE, Workshop, demonstrations, fitted  # noqa: E402
+from workshop import GEM, TABLE, TREE, USE, Workshop  # noqa: E402
 
 from align_rudder.hierarchy import evaluation  # noqa: E402
 from align_rudder.hierarchy.agents import new_agent  # noqa: E402
-from align_rudder.hierarchy.aligned import AlignedTask, tables_of  # noqa: E402
+from align_rudder.hierarchy.aligned import AlignedTask  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
 
 class Clumsy(eqx.Module):
@@ -26,35 +28,26 @@ class Clumsy(eqx.Module):
 
 
 @pytest.fixture(scope="module")
-def played():
-    plain = Workshop(max_steps=400, slip=0.2)
-    task = AlignedTask(plain, tables_of(fitted(demonstrations(Workshop(), 4))))
+def played(known):
+    task = AlignedTask(Workshop(max_steps=400, slip=0.2), known.tables)
     return task, evaluation.new_worlds(task, jax.random.key(1), 100)
 
 
 @pytest.mark.parametrize("limit", [400, 150])
-def test_leaving_out_what_is_over_changes_nothing(played, limit, monkeypatch):
+def test_leaving_out_what_is_over_changes_nothing(played, limit):
     task, worlds = played
-    whole = evaluation.evaluate(task, Clumsy(), worlds, jax.random.key(2), limit)
-    computed, on = [], evaluation._play_on
-
-    def counted(task, agent, play, *args, **kwargs):
-        computed.append(play.over.shape[0])
-        return on(task, agent, play, *args, **kwargs)
-
-    monkeypatch.setattr(evaluation, "_play_on", counted)
-    monkeypatch.setattr(evaluation, "_BLOCK", 10)
-    monkeypatch.setattr(evaluation, "_LEAST", 8)
+    key, play = jax.random.key(2), eqx.filter_jit(evaluation.evaluate)
+    whole = play(task, Clumsy(), worlds, key, jnp.int32(limit))
     reports = []
-    parts = evaluation.play_all(task, Clumsy(), worlds, jax.random.key(2), limit, reports.append)
+    parts = evaluation.play_all(
+        task, Clumsy(), worlds, key, limit, reports.append, block=10, least=8
+    )
     for name, a, b in zip(whole._fields, whole, parts):
         np.testing.assert_array_equal(a, b, err_msg=name)
     steps = np.asarray(whole.steps)
     assert len(np.unique(steps)) > 20
     assert reports == sorted(reports)
     assert reports[-1] == (steps < limit).sum() + np.asarray(whole.solved)[steps == limit].sum()
-    assert computed == [100, 25, 6][: len(computed)]  # each size compiled once
-    assert len(computed) > 1
 
 
 def test_an_evaluation_stops_before_it_takes_more_steps_than_it_may(known):

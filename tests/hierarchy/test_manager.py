@@ -16,6 +16,7 @@ from align_rudder.hierarchy.manager import managed, new_manager  # noqa: E402
 from align_rudder.hierarchy.ppo import PPO, new_runner_state, train_step  # noqa: E402
 from align_rudder.hierarchy.resets import new_starts  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 TASK = workshop.Workshop()
 K, A = workshop.K, workshop.A
 

@@ -27,6 +27,7 @@ from align_rudder.hierarchy.ppo import (  # noqa: E402
 )
 from align_rudder.hierarchy.resets import new_starts  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 K = workshop.K
 NUMBERS = st.floats(-10, 10, width=32)
 

@@ -17,6 +17,7 @@ from align_rudder.hierarchy.resets import (  # noqa: E402
     update_failure_rates,
 )
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 K = workshop.K
 
 
@@ -24,7 +25,7 @@ def numbered(numbers, subtask):
     """States told apart by their numbers."""
     n = len(numbers)
     blank = workshop.known().worlds._replace(state=jnp.zeros(64, jnp.int32))
-    blank = jax.tree.map(lambda x: jnp.broadcast_to(x[:1], (n, *x.shape[1:])), blank)
+    blank = jax.tree.map(lambda x: np.repeat(np.asarray(x[:1]), n, axis=0), blank)
     subtask = jnp.broadcast_to(jnp.asarray(subtask, jnp.int32), (n,))
     position = blank.position._replace(subgoal=subtask)
     return blank._replace(state=jnp.asarray(numbers), position=position, idle=jnp.full(n, 7))

@@ -255,8 +255,7 @@ def _check_claims(path: Path, group: str) -> None:
                 raise ValueError(f"{name} claims {claimed:,} bytes, of which {stored:,} are there")
 
     with h5py.File(path) as file:
-        held: Any = file[group]
-        held.visititems(check)
+        file[group].visititems(check)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _episode(source: MinariDataset, data: EpisodeData) -> Episode:

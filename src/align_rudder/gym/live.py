@@ -52,7 +52,8 @@ class Tracker:
     It knows an episode's end by the "correction" that the wrapper puts into `info`, so it needs
     nothing but the infos, in any of the forms that they have: the dict of one environment, the
     dict of arrays of a Gymnasium vector environment (every autoreset mode, the wrapper inside or
-    outside), the list of dicts of a Stable-Baselines3 one.
+    outside), the list of dicts of a Stable-Baselines3 one. It keeps track of a training; what
+    keeps track of one episode, and fills these infos, is `align_rudder.tracking`.
 
     Args:
         model: The model that the environment redistributes with, or its path; for the names of the

@@ -140,16 +140,14 @@ def new_agent(
     width = jax.eval_shape(task.task.encode, observation).shape[0]
     n_cells = task.tables.n_cells
     n_in = width + task.n_subtasks + 1 + n_cells
-    one, two = jax.random.split(key)
-    return Agent(
-        Mlp(n_in, hidden, task.n_choices, 0.01, one),
-        Mlp(n_in, hidden, 1, 1.0, two),
-        task.n_subtasks,
-        n_cells,
-        symmetric,
-        conditioned,
-        prior,
-    )
+
+    @eqx.filter_jit  # one program, not one for each layer
+    def networks(key: jax.Array) -> tuple[Mlp, Mlp]:
+        k_actor, k_critic = jax.random.split(key)
+        actor = Mlp(n_in, hidden, task.n_choices, 0.01, k_actor)
+        return actor, Mlp(n_in, hidden, 1, 1.0, k_critic)
+
+    return Agent(*networks(key), task.n_subtasks, n_cells, symmetric, conditioned, prior)
 
 
 def new_separate_agents(

@@ -48,29 +48,25 @@ def aligned_demonstrations(
     lengths = [len(actions) for _, actions in runs]
     longest = max(lengths)
     padded = [_padded(states, longest - n) for (states, _), n in zip(runs, lengths, strict=True)]
-    stacked = jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *padded)
-
-    @jax.jit
-    def align(states: Any) -> tuple[AlignedState, Any]:
-        aligned = jax.vmap(lambda run: _aligned_run(task, run))(states)
-        return aligned, jax.vmap(jax.vmap(task.task.observe))(states)
-
-    aligned, observations = align(stacked)
-    reached = jnp.diff(aligned.subtask, axis=1, prepend=0) > 0
-    flat, reached, observations = jax.tree.map(
-        lambda x: x.reshape(-1, *x.shape[2:]), (aligned, reached, observations)
-    )
+    stacked = jax.tree.map(lambda *x: np.stack(x), *padded)
     # Where the states, and those in which something was done, lie among the padded ones.
     begin = np.arange(len(runs)) * (longest + 1)
     every = np.concatenate([at + np.arange(n + 1) for at, n in zip(begin, lengths)])
     acting = np.concatenate([at + np.arange(n) for at, n in zip(begin, lengths)])
-    examples = Examples(
-        jax.tree.map(lambda x: x[acting], observations),
-        flat.subtask[acting],
-        flat.position.cell[acting],
-        jnp.asarray(np.concatenate([actions for _, actions in runs])),
-    )
-    return Demonstrations(jax.tree.map(lambda x: x[every], flat), reached[every], examples)
+
+    @jax.jit
+    def align(states: Any, action: jax.Array) -> Demonstrations:
+        aligned = jax.vmap(lambda run: _aligned_run(task, run))(states)
+        reached = jnp.diff(aligned.subtask, axis=1, prepend=0) > 0
+        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (aligned, reached))
+        s, reached = jax.tree.map(lambda x: x[every], flat)
+        before = jax.tree.map(lambda x: x[acting], flat[0])
+        seen = jax.vmap(task.task.observe)(before.state)
+        return Demonstrations(
+            s, reached, Examples(seen, before.subtask, before.position.cell, action)
+        )
+
+    return align(stacked, np.concatenate([actions for _, actions in runs]))
 
 
 def _aligned_run(task: AlignedTask, states: Any) -> AlignedState:

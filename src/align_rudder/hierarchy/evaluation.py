@@ -16,9 +16,7 @@ from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
 __all__ = ["Evaluation", "evaluate", "new_worlds", "play_all"]
 
 _CHUNK = 64  # worlds generated at once
-_BLOCK = 250  # steps between looks at who still plays
 _SHRINK = 4  # those that are over are set aside once only this part of the rest still runs
-_LEAST = 64  # worlds in play: fewer take no less time
 _NO_LIMIT = 2**31 - 1
 
 
@@ -141,6 +139,8 @@ def play_all(
     key: jax.Array,
     max_steps: int,
     report: Callable[[int], Any] = lambda over: None,
+    block: int = 250,
+    least: int = 64,
 ) -> Evaluation:
     """Play each world once, as `evaluate` does, but from Python and without those that are over.
 
@@ -153,19 +153,21 @@ def play_all(
         worlds: Starts (N, …).
         key: Random key.
         max_steps: Steps after which an episode is given up.
-        report: Called now and then with the number of episodes that are over.
+        report: Called after each block of steps with the number of episodes that are over.
+        block: Steps between looks at who still plays.
+        least: Worlds computed at least: fewer take no less time.
     """
     play, total = _start(worlds, key), worlds.subtask.shape[0]
     go_on, size = eqx.filter_jit(_play_on), total
-    for begin in range(0, max_steps, _BLOCK):
+    for begin in range(0, max_steps, block):
         running = total - int(play.over.sum())
         report(total - running)
         if not running:
             break
-        while running <= size // _SHRINK and size > _LEAST:
+        while running <= size // _SHRINK and size > least:
             size //= _SHRINK
         rows = jnp.argsort(play.over)[:size]
-        n_steps = jnp.int32(min(_BLOCK, max_steps - begin))
+        n_steps = jnp.int32(min(block, max_steps - begin))
         play = _put(play, rows, go_on(task, agent, _take(play, rows), n_steps))
     report(int(play.over.sum()))
     return play.result(task)

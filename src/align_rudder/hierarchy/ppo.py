@@ -373,9 +373,16 @@ def new_runner_state(
 ) -> RunnerState:
     """Return the state of a training that begins, its environments at new beginnings."""
     k_learn, k_begin, k_play = jax.random.split(key, 3)
-    blank = jax.tree.map(lambda x: jnp.broadcast_to(x[:1], (ppo.n_envs, *x.shape[1:])), starts.pool)
-    envs = begin_again(starts, k_begin, blank, jnp.ones(ppo.n_envs, bool), ppo.fresh)
-    return RunnerState(new_train_state(agent, ppo, total_updates, k_learn), envs, starts, k_play)
+
+    @jax.jit
+    def begin(starts: Starts, key: jax.Array) -> AlignedState:
+        blank = jax.tree.map(
+            lambda x: jnp.broadcast_to(x[:1], (ppo.n_envs, *x.shape[1:])), starts.pool
+        )
+        return begin_again(starts, key, blank, jnp.ones(ppo.n_envs, bool), ppo.fresh)
+
+    state = new_train_state(agent, ppo, total_updates, k_learn)
+    return RunnerState(state, begin(starts, k_begin), starts, k_play)
 
 
 def collect_rollout(

@@ -44,19 +44,24 @@ def new_starts(
         size: States that a buffer can hold.
         demonstrations: They fill the buffers with the states that have just reached a sub-goal.
     """
-    buffers = jax.tree.map(
-        lambda x: jnp.broadcast_to(x[:1][None], (n_subtasks, size, *x.shape[1:])), pool
-    )
-    filled = np.zeros(n_subtasks, np.int32)
+    filled, k, slot, rows = np.zeros(n_subtasks, np.int32), [], [], []
+    states = pool if demonstrations is None else _as_start(demonstrations.states)
     if demonstrations is not None:
-        states = _as_start(demonstrations.states)
         subtask, reached = np.asarray(states.subtask), np.asarray(demonstrations.reached)
-        rows = [np.flatnonzero(reached & (subtask == k))[:size] for k in range(n_subtasks)]
-        filled = np.array([len(some) for some in rows], np.int32)
-        k, chosen = np.repeat(np.arange(n_subtasks), filled), np.concatenate(rows)
+        some = [np.flatnonzero(reached & (subtask == k))[:size] for k in range(n_subtasks)]
+        filled = np.array([len(at) for at in some], np.int32)
+        k, rows = np.repeat(np.arange(n_subtasks), filled), np.concatenate(some)
         slot = np.concatenate([np.arange(n) for n in filled])
-        buffers = jax.tree.map(lambda b, x: b.at[k, slot].set(x[chosen]), buffers, states)
-    return Starts(pool, buffers, jnp.asarray(filled), jnp.ones(n_subtasks))
+
+    @jax.jit  # one program, not one for each array
+    def fill(pool: AlignedState, states: AlignedState) -> AlignedState:
+        def one(x: jax.Array, values: jax.Array) -> jax.Array:
+            buffer = jnp.broadcast_to(x[:1][None], (n_subtasks, size, *x.shape[1:]))
+            return buffer.at[k, slot].set(values[rows]) if filled.any() else buffer
+
+        return jax.tree.map(one, pool, states)
+
+    return Starts(pool, fill(pool, states), jnp.asarray(filled), jnp.ones(n_subtasks))
 
 
 def _as_start(s: AlignedState) -> AlignedState:

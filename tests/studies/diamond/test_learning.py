@@ -67,9 +67,9 @@ def test_ppo_on_the_redistributed_reward_is_better_than_cloning():
         own_subtask=True,
     )
     starts = new_starts(pool, task.n_subtasks, 1)
-    runner = new_runner_state(agent, starts, ppo, 60, jax.random.key(5))
-    step = eqx.filter_jit(lambda task, runner, shown: train_step(task, ppo, 60, runner, shown)[0])
-    for _ in range(60):
+    runner = new_runner_state(agent, starts, ppo, 20, jax.random.key(5))
+    step = eqx.filter_jit(lambda task, runner, shown: train_step(task, ppo, 20, runner, shown)[0])
+    for _ in range(20):
         runner = step(task, runner, shown.examples)
     learned = rate(runner.train_state.agent)
     assert cloned > 0.3  # ten demonstrations teach something

@@ -53,7 +53,7 @@ def test_demonstrations_without_a_diamond_are_refused():
 
 @pytest.mark.slow
 def test_the_expert_finds_diamonds_in_most_new_worlds(compiled_quickly):
-    runs = play_expert(task, 16, seed=3, keep=300, progress=False)
+    runs = play_expert(task, 8, seed=3, max_steps=800, keep=300, progress=False)
     assert np.mean([run.solved for run in runs]) >= 0.6
     kept = [run for run in runs if run.states is not None]
     assert kept

@@ -40,7 +40,7 @@ class Run(NamedTuple):
     Attributes:
         states: States of the task, stacked (T + 1, …), as NumPy arrays.
         actions: What the agent chose (T,); a manager's choices are sub-agents, then actions.
-        subtasks: The first sub-goal not yet reached (T + 1,).
+        subtasks: The next sub-goal (T + 1,).
         reached: Which sub-goals are reached (T + 1, K).
     """
 
