@@ -124,7 +124,7 @@ def test_a_part_leaves_the_report_of_the_whole(tmp_path, capsys):
     [
         (["scaling", "--demos", "2", "5"], "one number of demonstrations"),
         (["clusters", "--methods", "bc-q"], "align-rudder alone"),
-        (["key-chest", "--trials", "0"], "at least 1"),
+        (["key-chest", "--trials", "0"], "from 1 to"),
         (["key-chest", "--methods", "bc-q"], "'bc-q' is not known"),
     ],
 )
