@@ -8,9 +8,7 @@ import jax.numpy as jnp
 import pytest
 
 from align_rudder.minerl import playing, training
-from align_rudder.minerl.networks import HEAD_SIZES, split_heads
-
-UNITS = sum(1 if size == 2 else size for size in HEAD_SIZES.values())
+from align_rudder.minerl.networks import UNITS, split_heads
 
 
 class Linear(eqx.Module):

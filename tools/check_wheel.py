@@ -72,11 +72,12 @@ def use(wheel: Path, folder: Path) -> None:
     # Nothing of the repository or of the caller's environment may help.
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
 
-    def run(*command: str) -> str:
+    def run(*command: str, stops: bool = False) -> str:
         print("$", " ".join(Path(part).name if "/" in part else part for part in command))
         done = subprocess.run(command, cwd=work, env=clean, capture_output=True, text=True)
-        if done.returncode:
-            sys.exit(f"failed with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+        if (done.returncode != 0) != stops or "Traceback" in done.stderr:
+            wanted = ", but should stop with a message" if stops else ""
+            sys.exit(f"ended with {done.returncode}{wanted}:\n{done.stdout}\n{done.stderr}")
         return done.stdout
 
     run(str(python), "-m", "pip", "install", "--quiet", str(wheel))
@@ -98,15 +99,7 @@ def use(wheel: Path, folder: Path) -> None:
     must_hold(page, "<!doctype html>", "</html>", "function ", "--good:", '"chest"')
 
     # What needs an extra says which, in place of a traceback of an import.
-    asked = subprocess.run(
-        [program, "diamond", "evaluate", "nowhere"],
-        cwd=work,
-        env=clean,
-        capture_output=True,
-        text=True,
-    )
-    if asked.returncode == 0 or "Traceback" in asked.stderr:
-        sys.exit(f"without its extra, diamond should stop with a message:\n{asked.stderr}")
+    run(program, "diamond", "evaluate", "nowhere", stops=True)
 
 
 def must_hold(text: str, *parts: str) -> None:

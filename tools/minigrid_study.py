@@ -27,7 +27,7 @@ from matplotlib.figure import Figure  # noqa: E402
 from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
 
 import align_rudder as ar  # noqa: E402
-from align_rudder.files import write_whole  # noqa: E402
+from align_rudder.files import write_figure  # noqa: E402
 from align_rudder.runs.rows import JsonRows  # noqa: E402
 from align_rudder.runs.workers import Workers  # noqa: E402
 from align_rudder.studies import minigrid  # noqa: E402
@@ -134,15 +134,10 @@ def live_figure(logs: Path) -> Figure:
     return figure
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure."""
-    write_whole(path, lambda file: figure.savefig(file, format=path.suffix[1:], dpi=150))
-
-
 def main(study: Study) -> None:
     """Run and draw."""
     if study.live is not None:
-        return save(live_figure(study.live), study.image.with_name("live.svg"))
+        return write_figure(study.image.with_name("live.svg"), live_figure(study.live))
     kept, tuned = study.out / "trials.jsonl", study.out / "tune.jsonl"
     base, workers = example.Args(demos=study.demos), Workers(study.jobs)
     if study.tune:
@@ -154,7 +149,7 @@ def main(study: Study) -> None:
     if rows := JsonRows(kept).read():
         print(minigrid.success_table(rows).text())
         minigrid.put_table(rows, study.page)
-        save(minigrid.success_figure(rows), study.image)
+        write_figure(study.image, minigrid.success_figure(rows))
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ def test_a_plain_task_knows_no_subgoals(replayed):
 
 
 def test_an_unknown_pay_is_refused(known):
-    with pytest.raises(ValueError, match="is not one of subgoal"):
+    with pytest.raises(ValueError, match="pay is 'nothing'; one of 'subgoal'"):
         AlignedTask(TASK, known.tables, "nothing")
 
 

@@ -252,9 +252,9 @@ def test_what_subgoals_are_worth_is_their_share_of_the_demonstrations():
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"n_envs": 0}, "n_envs=0: at least 1"),
-        ({"gamma": 1.5}, "gamma=1.5 is a discount"),
-        ({"ent_coef": float("nan")}, "ent_coef=nan is a weight"),
+        ({"n_envs": 0}, "n_envs is 0; a whole number of at least 1"),
+        ({"gamma": 1.5}, "gamma is 1.5; a number above 0 and at most 1"),
+        ({"ent_coef": float("nan")}, "ent_coef is nan; a number at least 0"),
         (
             {"n_envs": 3, "n_steps": 5, "n_minibatches": 4},
             "3 × 5 steps cannot be split into 4 equal minibatches",

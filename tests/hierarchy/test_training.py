@@ -18,13 +18,13 @@ PUBLISHED = sorted((Path(__file__).parents[2] / "results/diamond").glob("*/*/tra
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"steps": 0}, "steps=0: at least 1"),
-        ({"worlds": 0}, "worlds=0: at least 1"),
-        ({"clone": -1}, "clone=-1"),
-        ({"manager": 1.0}, r"manager=1\.0 is a share"),
-        ({"manager": -0.1}, r"manager=-0\.1 is a share"),
+        ({"steps": 0}, "steps is 0; a whole number from 1"),
+        ({"worlds": 0}, "worlds is 0; a whole number of at least 1"),
+        ({"clone": -1}, "clone is -1"),
+        ({"manager": 1.0}, r"manager is 1\.0; a number at least 0 and below 1"),
+        ({"manager": -0.1}, r"manager is -0\.1"),
         ({"plain": True}, "plain learner is paid 'task' or 'dense', not 'subgoal'"),
-        ({"pay": "nothing"}, "pay='nothing' is not one of subgoal, step"),
+        ({"pay": "nothing"}, "pay is 'nothing'; one of 'subgoal', 'step'"),
         ({"ppo": PPO(own_subtask=True), "pay": "task"}, r"own_subtask .* pay='task' cannot"),
     ],
 )

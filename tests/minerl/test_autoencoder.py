@@ -95,8 +95,8 @@ def test_training_is_repeatable_and_says_what_is_wrong():
     assert a.digest != train_autoencoder(frames, **options, seed=2).digest
     for wrong, said in (
         ({"size": 20}, "size=20; a multiple of 8"),
-        ({"latent": 0}, "latent=0"),
-        ({"steps": 0}, "steps=0"),
+        ({"latent": 0}, "latent is 0"),
+        ({"steps": 0}, "steps is 0"),
         ({"buffer": 4}, "buffer=4 is smaller than a batch of 8"),
     ):
         with pytest.raises(ValueError, match=said):

@@ -97,7 +97,7 @@ def test_the_judge_decides_which_agent_is_kept():
 
 
 def test_wrong_settings_are_refused():
-    with pytest.raises(ValueError, match="batch=0; at least 1"):
+    with pytest.raises(ValueError, match="batch is 0; a whole number of at least 1"):
         Cloning(batch=0)
-    with pytest.raises(ValueError, match="momentum=1"):
+    with pytest.raises(ValueError, match="momentum is 1; a number at least 0 and below 1"):
         Cloning(momentum=1)

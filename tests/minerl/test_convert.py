@@ -46,7 +46,7 @@ def test_episodes_conserve_rewards_and_have_one_form(source, source4):
             stored = trajectory.mainhand()["type"]
             np.testing.assert_array_equal(held, np.where(stored == "none", "air", stored))
             np.testing.assert_array_equal(episode.observations["inventory"], trajectory.inventory())
-    with pytest.raises(ValueError, match="rewards='none' is not known"):
+    with pytest.raises(ValueError, match="rewards is 'none'; one of 'stored', 'diamond'"):
         episode_of(find_trajectories(source)[0], rewards="none")
 
 

@@ -152,7 +152,7 @@ def test_folders_that_are_no_dataset(root, tmp_path):
         load_pool(empty, [TREECHOP])
     with pytest.raises(ValueError, match="the task 'Chess' is not known; known are MineRLObtain"):
         load_pool(root, ["Chess"])
-    with pytest.raises(ValueError, match="video='all' is not known"):
+    with pytest.raises(ValueError, match="video is 'all'; one of 'packets', 'frames', None"):
         load_pool(root, video="all")
     (root / "VERSION").write_text("2")
     with pytest.raises(ValueError, match=r"VERSION says '2'; only versions 3 and 4"):

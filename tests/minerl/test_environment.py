@@ -184,10 +184,10 @@ def test_wrong_spaces(make, trick):
     ("options", "message"),
     [
         ({"task": "MineRLNavigate-v0"}, "not known"),
-        ({"reward": "dense"}, "not known"),
+        ({"reward": "dense"}, "reward is 'dense'; one of 'diamond', 'all'"),
         ({"task": IRON}, "has no diamond"),
         ({"frame_skip": 0}, "must be positive"),
-        ({"render_mode": "human"}, "not known"),
+        ({"render_mode": "human"}, "one of None, 'rgb_array'"),
         ({"module": "nowhere"}, "file.py:function"),
     ],
 )

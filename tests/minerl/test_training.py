@@ -293,7 +293,7 @@ def test_stages_that_were_not_reached_say_so(subtasks, model, cache, copy):
     for stage in ("agent", "manager"):
         with pytest.raises(ValueError, match=rf"no agent-0\.npz.*stage '{stage}'.*--environments"):
             load_players(copy, stage)
-    with pytest.raises(ValueError, match="stage='best' is not known"):
+    with pytest.raises(ValueError, match="stage is 'best'; one of 'cloned', 'agent'"):
         load_players(copy, "best")
     with pytest.raises(ValueError, match=r"no training\.json\. Give the --out of"):
         load_players(cache.folder)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import tyro
 
 from align_rudder.cli.options import check_figure, check_least
-from align_rudder.files import check_outputs, write_json, write_whole
+from align_rudder.files import check_outputs, write_figure, write_json
 from align_rudder.runs.progress import bars_or_lines
 
 if TYPE_CHECKING:
@@ -186,9 +186,7 @@ class Events:
         if self.figure is not None:
             from align_rudder.show.figures import consensus
 
-            kind = Path(self.figure).suffix.removeprefix(".")
-            drawn = consensus(model, threshold=1.0)
-            write_whole(self.figure, lambda file: drawn.savefig(file, format=kind, dpi=150))
+            write_figure(self.figure, consensus(model, threshold=1.0))
 
     def _encoder(self) -> AutoEncoder | None:
         """Return the auto-encoder that is given; refuse options that do not go together."""
@@ -201,9 +199,7 @@ class Events:
                 f"--autoencoder {self.autoencoder} and --train-autoencoder are both given; use the "
                 "first to load one, the second to train a new one"
             )
-        from align_rudder.minerl.autoencoder import AutoEncoder
-
-        return AutoEncoder.load(self.autoencoder)
+        return _load_encoder(self.autoencoder)
 
     def _train_encoder(self, pool: Pool, path: str) -> AutoEncoder:
         """Return a new auto-encoder, saved and shown."""
@@ -224,6 +220,15 @@ class Events:
             f"{error / mean:.1%} of that of the mean picture\n"
         )
         return encoder
+
+
+def _load_encoder(path: str | None) -> AutoEncoder | None:
+    """Return the auto-encoder in a file, if one is given."""
+    if path is None:
+        return None
+    from align_rudder.minerl.autoencoder import AutoEncoder
+
+    return AutoEncoder.load(path)
 
 
 def _features(encoder: AutoEncoder | None, cache: str | None) -> Any:
@@ -372,15 +377,10 @@ class Train:
         from align_rudder.minerl.cloning import Cloning
         from align_rudder.minerl.training import MineRLTraining
 
+        same = vars(self).keys() & FineTuning.__dataclass_fields__.keys()
         tuning = FineTuning(
-            steps=self.steps,
-            burn_in=self.burn_in,
-            patience=self.patience,
+            **{name: getattr(self, name) for name in same},
             evaluate_every=self._every(self.steps),
-            trials=self.trials,
-            enough=self.enough,
-            least_steps=self.least_steps,
-            fresh=self.fresh,
             ppo=replace(FineTuning().ppo, n_steps=self.rollout),
         )
         last = self.steps if self.manager_steps is None else self.manager_steps
@@ -403,12 +403,7 @@ class Train:
             return load_segments(kept, self.model, self.data_root)
         pool = load_pool(self.data_root, workers=self.workers, progress=shown)
         print(pool.report())
-        encoder = None
-        if self.autoencoder is not None:
-            from align_rudder.minerl.autoencoder import AutoEncoder
-
-            encoder = AutoEncoder.load(self.autoencoder)
-        features = _features(encoder, self.cache)
+        features = _features(_load_encoder(self.autoencoder), self.cache)
         return segments(pool, model, features, workers=self.workers, progress=shown)
 
 

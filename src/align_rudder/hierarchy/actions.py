@@ -30,7 +30,7 @@ def sample(key: jax.Array, logits: Any) -> Any:
 
 def log_prob(logits: Any, action: Any) -> jax.Array:
     """Return the log-probability of an action (…)."""
-    return _sum(jax.tree.map(_log_prob, logits, action))
+    return jax.tree.reduce(jnp.add, jax.tree.map(_log_prob, logits, action))
 
 
 def entropy(logits: Any) -> jax.Array:
@@ -40,7 +40,7 @@ def entropy(logits: Any) -> jax.Array:
         log_p = jax.nn.log_softmax(x)
         return -(jnp.exp(log_p) * log_p).sum(axis=-1)
 
-    return _sum(jax.tree.map(of, logits))
+    return jax.tree.reduce(jnp.add, jax.tree.map(of, logits))
 
 
 def cross_entropy(logits: Any, target: Any) -> jax.Array:
@@ -51,7 +51,7 @@ def cross_entropy(logits: Any, target: Any) -> jax.Array:
             return -_log_prob(x, wanted)
         return -(wanted * jax.nn.log_softmax(x)).sum(axis=-1)
 
-    return _sum(jax.tree.map(of, logits, target))
+    return jax.tree.reduce(jnp.add, jax.tree.map(of, logits, target))
 
 
 def _log_prob(logits: jax.Array, action: jax.Array) -> jax.Array:
@@ -59,10 +59,3 @@ def _log_prob(logits: jax.Array, action: jax.Array) -> jax.Array:
     at = jnp.where(known, action, 0)[..., None]
     found = jnp.take_along_axis(jax.nn.log_softmax(logits), at, axis=-1)[..., 0]
     return jnp.where(known, found, 0.0)
-
-
-def _sum(tree: Any) -> jax.Array:
-    first, *rest = jax.tree.leaves(tree)
-    for leaf in rest:
-        first = first + leaf
-    return first

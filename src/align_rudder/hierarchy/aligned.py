@@ -12,9 +12,11 @@ import numpy as np
 
 from align_rudder.events import DeltaEvents
 from align_rudder.events.encoders_jax import Deltas
+from align_rudder.files import Choice
 from align_rudder.hierarchy.task import Task
 from align_rudder.model import AlignRudder
 from align_rudder.runs.checkpoint import digest
+from align_rudder.subtasks import SubGoal
 from align_rudder.tracking_jax import TrackerState, TrackerTables, advance, start
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "AlignmentTables",
     "Outcome",
     "PlainTask",
+    "subgoals_to_learn",
     "tables_of",
 ]
 
@@ -56,19 +59,26 @@ class AlignmentTables(eqx.Module):
         return self.tracker.n_cells
 
 
-def tables_of(model: AlignRudder) -> AlignmentTables:
-    """Return the tables of a model fitted with `DeltaEvents` and one strategy."""
-    encoder, goals = model.events_, model.subgoals_
-    if not isinstance(encoder, DeltaEvents):
-        raise ValueError(f"sub-agents need a model with DeltaEvents, not {type(encoder).__name__}")
+def subgoals_to_learn(model: AlignRudder) -> list[SubGoal]:
+    """Return the sub-goals of a model; `ValueError` unless they are those of one strategy."""
     if len(model.strategies_) != 1:
         raise ValueError(
             f"the demonstrations follow {len(model.strategies_)} strategies; sub-tasks are those "
             "of one: fit with strategies=1, or to the demonstrations of one strategy"
         )
-    if not goals:
-        raise ValueError("the model has no sub-goals; lower its subgoal_threshold")
-    events = Deltas.of(encoder)
+    if not model.subgoals_:
+        raise ValueError(
+            "the model has no sub-goals; lower its subgoal_threshold or subgoal_conservation"
+        )
+    return model.subgoals_
+
+
+def tables_of(model: AlignRudder) -> AlignmentTables:
+    """Return the tables of a model fitted with `DeltaEvents` and one strategy."""
+    encoder = model.events_
+    if not isinstance(encoder, DeltaEvents):
+        raise ValueError(f"sub-agents need a model with DeltaEvents, not {type(encoder).__name__}")
+    goals, events = subgoals_to_learn(model), Deltas.of(encoder)
     worth = jnp.array([goal.reward for goal in goals], jnp.float32)
     return AlignmentTables(events, TrackerTables.of(model.tables_), worth, _digest(model, events))
 
@@ -161,8 +171,7 @@ class AlignedTask(eqx.Module):
     patience: int = eqx.field(static=True, default=500)
 
     def __check_init__(self) -> None:
-        if self.pay not in PAYS:
-            raise ValueError(f"pay={self.pay!r} is not one of {', '.join(PAYS)}")
+        Choice(PAYS).check(self.pay, "pay")
 
     @property
     def n_subtasks(self) -> int:
@@ -183,6 +192,10 @@ class AlignedTask(eqx.Module):
         zero, none = jnp.float32(0), jnp.int32(0)
         reached = jnp.zeros(self.n_subtasks, bool)
         return AlignedState(state, start(self.tables.tracker), reached, zero, zero, none, none)
+
+    def see(self, s: AlignedState) -> tuple[Any, jax.Array, jax.Array]:
+        """Return what an agent is called with: observation, sub-task and cell."""
+        return self.task.observe(s.state), s.subtask, s.position.cell
 
     def follow(
         self, s: AlignedState, before: jax.Array, after: jax.Array

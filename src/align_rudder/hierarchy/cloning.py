@@ -61,10 +61,7 @@ def aligned_demonstrations(
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (aligned, reached))
         s, reached = jax.tree.map(lambda x: x[every], flat)
         before = jax.tree.map(lambda x: x[acting], flat[0])
-        seen = jax.vmap(task.task.observe)(before.state)
-        return Demonstrations(
-            s, reached, Examples(seen, before.subtask, before.position.cell, action)
-        )
+        return Demonstrations(s, reached, Examples(*jax.vmap(task.see)(before), action))
 
     return align(stacked, np.concatenate([actions for _, actions in runs]))
 

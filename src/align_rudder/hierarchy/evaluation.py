@@ -84,7 +84,7 @@ def _play_on(
 
     def step(s: AlignedState, key: jax.Array) -> tuple[AlignedState, Any]:
         k_act, k_step = jax.random.split(key)
-        logits, _ = agent(task, task.task.observe(s.state), s.subtask, s.position.cell)
+        logits, _ = agent(task, *task.see(s))
         return task.step(k_step, s, actions.sample(k_act, logits))
 
     def go_on(carry: tuple[jax.Array, _Play]) -> jax.Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
@@ -18,6 +19,7 @@ import numpy as np
 
 from align_rudder.files import Array, Format, Many, Maybe, Text, Whole
 from align_rudder.hierarchy import actions
+from align_rudder.hierarchy.aligned import subgoals_to_learn
 from align_rudder.model import AlignRudder
 
 __all__ = [
@@ -106,19 +108,11 @@ class TrackedEnv:
     def __init__(self, env: gym.Env[Any, Any], model: AlignRudder, view: View) -> None:
         self.env, self.view = env, view
         self.stream = model.stream()
-        if len(model.strategies_) > 1:
-            raise ValueError(
-                f"the demonstrations follow {len(model.strategies_)} strategies; sub-tasks are "
-                "those of one: fit with strategies=1, or to the demonstrations of one strategy"
-            )
-        self._goal_at = {goal.column: k for k, goal in enumerate(model.subgoals_)}
-        if not self._goal_at:
-            raise ValueError(
-                "the model has no sub-goals; lower its subgoal_threshold or subgoal_conservation"
-            )
+        goals = subgoals_to_learn(model)
+        self._goal_at = {goal.column: k for k, goal in enumerate(goals)}
         whole = float(np.mean(model.returns_)) - model.baseline
         self.scale = 1 / whole if whole > 0 else 1.0
-        self.worth = self.scale * np.array([goal.reward for goal in model.subgoals_])
+        self.worth = self.scale * np.array([goal.reward for goal in goals])
         self.ended = True
 
     @property
@@ -222,11 +216,9 @@ class Replays:
             kind = Array(*shape, kinds="iuf" if not steps else "iu")
             rows = contents.checked("", {"choices": kind})["choices"].tolist()
         choices = rows if heads is None else [dict(zip(heads, row, strict=True)) for row in rows]
-        replays, at = cls(n_subtasks, size), 0
-        for kept, its_seeds, its_lengths in zip(replays.kept, seeds, lengths, strict=True):
-            for seed, length in zip(its_seeds, its_lengths, strict=True):
-                kept.append((seed, choices[at : at + length]))
-                at += length
+        replays, rest = cls(n_subtasks, size), iter(choices)
+        for kept, *its in zip(replays.kept, seeds, lengths, strict=True):
+            kept += [(seed, list(islice(rest, n))) for seed, n in zip(*its, strict=True)]
         return replays
 
     def begin(self, env: TrackedEnv, subtask: int, rng: np.random.Generator) -> bool:

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from align_rudder.files import Number, Whole
 from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.external import (
     Players,
@@ -73,12 +74,10 @@ class FineTuning:
     def __post_init__(self) -> None:
         least = {"steps": 1, "patience": 1, "evaluate_every": 1, "trials": 1}
         for name, n in {**least, "burn_in": 0, "least_steps": 0}.items():
-            if getattr(self, name) < n:
-                raise ValueError(f"{name}={getattr(self, name)}; at least {n} is needed")
+            Whole(n).check(getattr(self, name), name)
         if not self.enough >= 0:
             raise ValueError(f"enough={self.enough}; a share is needed, or above 1 for never")
-        if not 0 <= self.fresh < 1:
-            raise ValueError(f"fresh={self.fresh}; a share from 0 to less than 1 is needed")
+        Number(0, below=1).check(self.fresh, "fresh")
 
 
 class TunedAgent(NamedTuple):

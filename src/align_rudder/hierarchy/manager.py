@@ -39,9 +39,8 @@ class ManagedTask(AlignedTask):
         """Return the next state and what the step gave."""
         k_act, k_step = jax.random.split(key)
         assert self.agent is not None
-        seen = self.task.observe(s.state)
-        turn = jnp.minimum(action, self.n_subtasks - 1)
-        logits, _ = self.agent(self, seen, turn, s.position.cell)
+        seen, _, cell = self.see(s)
+        logits, _ = self.agent(self, seen, jnp.minimum(action, self.n_subtasks - 1), cell)
         chosen = jax.random.categorical(k_act, logits)
         primitive = jnp.where(action < self.n_subtasks, chosen, action - self.n_subtasks)
         return super().step(k_step, s, primitive)

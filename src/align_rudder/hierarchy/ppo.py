@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from align_rudder.files import Number, Whole
 from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
@@ -95,12 +96,9 @@ class PPO:
 
     def __post_init__(self) -> None:
         for name in ("n_envs", "n_steps", "n_epochs", "n_minibatches"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: at least 1 is needed")
-        if not 0 < self.gamma <= 1:
-            raise ValueError(f"gamma={self.gamma} is a discount: above 0 and at most 1")
-        if not 0 <= self.ent_coef < float("inf"):
-            raise ValueError(f"ent_coef={self.ent_coef} is a weight: 0 or more")
+            Whole(1).check(getattr(self, name), name)
+        Number(above=0, high=1).check(self.gamma, "gamma")
+        Number(0).check(self.ent_coef, "ent_coef")
         if self.batch_size % self.n_minibatches:
             raise ValueError(
                 f"a batch of {self.n_envs} × {self.n_steps} steps cannot be split into "
@@ -397,8 +395,7 @@ def collect_rollout(
     ) -> tuple[tuple[AlignedState, Starts], tuple[Transition, Metrics]]:
         envs, starts = carry
         k_act, k_step, k_keep, k_reset = jax.random.split(key, 4)
-        seen = jax.vmap(task.task.observe)(envs.state)
-        subtask, cell = envs.subtask, envs.position.cell
+        seen, subtask, cell = jax.vmap(task.see)(envs)
         logits, value = apply(task, seen, subtask, cell)
         action = actions.sample(k_act, logits)
         log_prob = actions.log_prob(logits, action)
@@ -429,8 +426,7 @@ def collect_rollout(
     (envs, starts), (traj_batch, shown) = jax.lax.scan(
         step, (runner.envs, runner.starts), jax.random.split(k_play, ppo.n_steps)
     )
-    seen = jax.vmap(task.task.observe)(envs.state)
-    last_value = apply(task, seen, envs.subtask, envs.position.cell)[1]
+    last_value = apply(task, *jax.vmap(task.see)(envs))[1]
     metrics = jax.tree.map(lambda x: x.sum(axis=0), shown)
     starts = update_failure_rates(starts, metrics.reached, metrics.failed)
     runner = runner._replace(envs=envs, starts=starts, key=key)

@@ -13,7 +13,16 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
-from align_rudder.files import Table, Text, kind_like
+from align_rudder.files import (
+    Choice,
+    Many,
+    Number,
+    Table,
+    Text,
+    Whole,
+    check_values,
+    kind_like,
+)
 from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
 from align_rudder.hierarchy.aligned import PAYS, AlignedTask, AlignmentTables, PlainTask
 from align_rudder.hierarchy.devices import Devices
@@ -73,19 +82,16 @@ class Training:
     name: str = "align-rudder"
 
     def __post_init__(self) -> None:
-        for name in ("steps", "pool", "buffer", "worlds", "horizon", "evaluations", "patience"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: at least 1 is needed")
-        if not 0 <= self.seed < 2**32:
-            raise ValueError(f"seed={self.seed}: one from 0 to {2**32 - 1:,} is needed")
-        if not self.hidden or min(self.hidden) < 1:
-            raise ValueError(f"hidden={self.hidden}: layers of at least 1 unit are needed")
-        if self.clone < 0:
-            raise ValueError(f"clone={self.clone}: 0 for none, or more")
-        if not 0 <= self.manager < 1:
-            raise ValueError(f"manager={self.manager} is a share of the steps: from 0 to below 1")
-        if self.pay not in PAYS:
-            raise ValueError(f"pay={self.pay!r} is not one of {', '.join(PAYS)}")
+        for name in ("pool", "buffer", "worlds", "horizon", "evaluations", "patience"):
+            Whole(1).check(getattr(self, name), name)
+        check_values(
+            steps=(self.steps, Whole(1, 2**62)),
+            seed=(self.seed, Whole(0, 2**32 - 1)),
+            hidden=(self.hidden, Many(Whole(1), 1)),
+            clone=(self.clone, Whole()),
+            manager=(self.manager, Number(0, below=1)),
+            pay=(self.pay, Choice(PAYS)),
+        )
         if self.plain and self.pay not in ("task", "dense"):
             raise ValueError(f"a plain learner is paid 'task' or 'dense', not {self.pay!r}")
         if self.ppo.own_subtask and self.pay != "subgoal":

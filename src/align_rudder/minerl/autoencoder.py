@@ -18,7 +18,7 @@ import numpy as np
 from tqdm import tqdm
 
 from align_rudder._warnings import warn
-from align_rudder.files import Anything, Each, Format, Whole
+from align_rudder.files import Anything, Each, Format, Whole, check_values
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.spaces import FRAME_SIZE
 from align_rudder.minerl.trajectory import DamagedTrajectoryError, Trajectory
@@ -201,8 +201,7 @@ def _check_size(size: int, latent: int) -> None:
             f"size={size}; a multiple of {_SHRUNK} up to {FRAME_SIZE} is needed, as the encoder "
             f"shrinks pictures to 1/{_SHRUNK} of their side"
         )
-    if latent < 1:
-        raise ValueError(f"latent={latent}; at least one feature is needed")
+    Whole(1).check(latent, "latent")
 
 
 def _check_frames(frames: np.ndarray, size: int) -> np.ndarray:
@@ -247,9 +246,7 @@ def train_autoencoder(
         The auto-encoder; its `notes` have the mean error of the last tenth of the updates and that
         of the mean picture of the same frames.
     """
-    for name, value in (("steps", steps), ("batch", batch), ("every", every)):
-        if value < 1:
-            raise ValueError(f"{name}={value}; at least 1 is needed")
+    check_values(steps=(steps, Whole(1)), batch=(batch, Whole(1)), every=(every, Whole(1)))
     if buffer < batch:
         raise ValueError(f"buffer={buffer} is smaller than a batch of {batch}; make it larger")
     _check_size(size, latent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from align_rudder.files import Number, Whole, check_values
 from align_rudder.hierarchy import actions
 from align_rudder.minerl.networks import SubAgent
 from align_rudder.minerl.samples import Samples
@@ -43,14 +44,12 @@ class Cloning:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "evaluate_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}; at least 1 is needed")
-        if not (self.learning_rate > 0 and 0 <= self.momentum < 1 and 0 <= self.held_out < 1):
-            raise ValueError(
-                f"learning_rate={self.learning_rate}, momentum={self.momentum}, "
-                f"held_out={self.held_out}; needed are a rate above 0, and momentum and share in "
-                "[0, 1)"
-            )
+            Whole(1).check(getattr(self, name), name)
+        check_values(
+            learning_rate=(self.learning_rate, Number(above=0)),
+            momentum=(self.momentum, Number(0, below=1)),
+            held_out=(self.held_out, Number(0, below=1)),
+        )
 
 
 class CloningResult(NamedTuple):
@@ -91,13 +90,13 @@ def _batches(indices: np.ndarray, size: int) -> np.ndarray:
     return np.resize(indices, (-(-len(indices) // size), size))
 
 
-def _held_out_loss(agent: SubAgent, samples: Samples, indices: np.ndarray, batch: int) -> float:
-    """Return the mean loss of an agent on some samples."""
+def _held_out_score(samples: Samples, indices: np.ndarray, batch: int, agent: SubAgent) -> float:
+    """Return the mean loss of an agent on some samples, negative: the higher the better."""
     losses = []
     for part in _batches(indices, batch):
         seen, targets = samples.batch(part)
         losses.append(_losses(agent, jnp.asarray(seen), jax.tree.map(jnp.asarray, targets)))
-    return float(np.concatenate(losses)[: len(indices)].mean())
+    return -float(np.concatenate(losses)[: len(indices)].mean())
 
 
 def clone_sub_agent(
@@ -124,9 +123,10 @@ def clone_sub_agent(
     """
     order = np.random.default_rng(seed).permutation(len(samples))
     held = int(len(samples) * cloning.held_out) if judge is None else 0
-    kept_out, training = order[:held], order[held:]
-    if judge is None and not held:
-        kept_out = training  # too few to hold any out
+    training = order[held:]
+    if judge is None:
+        kept_out = order[:held] if held else order  # too few to hold any out
+        judge = partial(_held_out_score, samples, kept_out, cloning.batch)
     optimizer = _sgd(cloning.learning_rate, cloning.momentum)
     opt_state = optimizer.init(eqx.filter(agent, eqx.is_inexact_array))
     best, curve, done = agent, [], 0
@@ -152,10 +152,7 @@ def clone_sub_agent(
         if progress is not None:
             progress(epoch, mean)
         if epoch % cloning.evaluate_every == 0 or epoch == cloning.epochs:
-            if judge is not None:
-                score = judge(agent)
-            else:
-                score = -_held_out_loss(agent, samples, kept_out, cloning.batch)
+            score = judge(agent)
             if all(score >= before for _, _, before in curve):
                 best = agent
             curve.append((epoch, mean, score))

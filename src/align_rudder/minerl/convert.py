@@ -13,6 +13,7 @@ heads that its actions lack (`Trajectory.spec` has those it has) are filled with
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import gymnasium as gym
@@ -20,6 +21,7 @@ import numpy as np
 
 from align_rudder.data.minari import import_minari, new_dataset
 from align_rudder.episodes import Episode, tree_index
+from align_rudder.files import Choice
 from align_rudder.minerl.spaces import (
     DIAMOND_REWARD,
     DO_NOTHING,
@@ -60,8 +62,7 @@ def episode_of(
         rewards: "stored" are those of the dataset; "diamond" keeps only the diamond's, as the
             paper does.
     """
-    if rewards not in ("stored", "diamond"):
-        raise ValueError(f'rewards={rewards!r} is not known; use "stored" or "diamond"')
+    Choice(("stored", "diamond")).check(rewards, "rewards")
     stored = trajectory.rewards
     mined = stored >= DIAMOND_REWARD
     observations = _observations(trajectory, stored, mined)
@@ -179,19 +180,15 @@ def _buffers(
             seen = slice(start if start == 0 else start + 1, stop + 1)
             observations = tree_index(episode.observations, seen)
             if frame_size is not None:
-                observations["pov"] = np.stack(
-                    [next(pictures) for _ in range(seen.start, seen.stop)]
-                )
-            ends = [False] * (stop - start)
-            if stop == len(episode):
-                ends[-1] = True
+                observations["pov"] = np.stack(list(islice(pictures, seen.stop - seen.start)))
+            going_on = [False] * (stop - start)
             yield EpisodeBuffer(
                 id=i,
                 observations=observations,
                 actions=tree_index(episode.actions, slice(start, stop)),
                 rewards=episode.rewards[start:stop].tolist(),
-                terminations=ends,
-                truncations=[False] * (stop - start),
+                terminations=[*going_on[1:], stop == len(episode)],
+                truncations=going_on,
             )
         about.append(
             EpisodeMetadataCallback()({"rewards": episode.rewards})

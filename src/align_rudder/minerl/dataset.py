@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeVar
 from tqdm import tqdm
 
 from align_rudder._warnings import warn
+from align_rudder.files import Choice
 from align_rudder.minerl.frames import import_av
 from align_rudder.minerl.spaces import FORMATS, TASKS, task_named
 from align_rudder.minerl.trajectory import Damage, DamagedTrajectoryError, Trajectory
@@ -80,6 +81,7 @@ class Pool:
         self,
         function: Callable[[Trajectory], _R],
         *,
+        only: Sequence[Trajectory] | None = None,
         workers: int | None = None,
         progress: bool = False,
     ) -> Iterator[tuple[Trajectory, _R]]:
@@ -90,10 +92,11 @@ class Pool:
 
         Args:
             function: Called with each trajectory, in a thread.
+            only: Some of the trajectories; all if None.
             workers: Number of threads; all cores if None.
             progress: Whether to show a progress bar.
         """
-        todo = list(self.trajectories)
+        todo = list(self.trajectories if only is None else only)
         for trajectory, result in _attempts(function, todo, workers, progress):
             if isinstance(result, Damage):
                 self.damaged.append(result)
@@ -266,8 +269,7 @@ def load_pool(
             print(pool.report())
             demonstrations = [episode_of(t) for t in shortest_with_diamond(pool, 10)]
     """
-    if video not in ("packets", "frames", None):
-        raise ValueError(f'video={video!r} is not known; use "packets", "frames" or None')
+    Choice(("packets", "frames", None)).check(video, "video")
     if video is not None:
         import_av()
     found, damaged, strays = _scan(root, tasks)

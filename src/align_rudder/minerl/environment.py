@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 import gymnasium as gym
 import numpy as np
 
+from align_rudder.files import Choice
 from align_rudder.minerl.convert import episode_space
 from align_rudder.minerl.process import (
     PYTHON_VARIABLE,
@@ -97,8 +98,7 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
         render_mode: str | None = None,
     ) -> None:
         self.task = task_named(task)
-        if reward not in ("diamond", "all"):
-            raise ValueError(f'reward={reward!r} is not known; use "diamond" or "all"')
+        Choice(("diamond", "all")).check(reward, "reward")
         if reward == "diamond" and task != "MineRLObtainDiamond-v0":
             raise ValueError(f'{task} has no diamond, so reward="diamond" pays nothing; use "all"')
         limit = self.task.limit if limit is None else limit
@@ -106,8 +106,7 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
             raise ValueError(
                 f"frame_skip={frame_skip}, limit={limit}, timeout={timeout}: each must be positive"
             )
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ValueError(f'render_mode={render_mode!r} is not known; use "rgb_array" or None')
+        Choice((None, *self.metadata["render_modes"])).check(render_mode, "render_mode")
         self.reward, self.frame_skip, self.limit = reward, int(frame_skip), int(limit)
         self.timeout, self.render_mode = timeout, render_mode
         self.observation_space = episode_space(FRAME_SIZE)

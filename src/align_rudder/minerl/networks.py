@@ -21,6 +21,7 @@ from align_rudder.minerl.spaces import BUTTONS, ENUMS
 __all__ = [
     "FRAMES",
     "HEAD_SIZES",
+    "UNITS",
     "Manager",
     "SubAgent",
     "new_manager",
@@ -36,12 +37,15 @@ HEAD_SIZES = {
     "yaw": len(BINS),
     **{head: len(values) for head, values in ENUMS.items()},
 }
-"""Choices of each part of an action; a button is one Bernoulli unit."""
+"""Choices of each part of an action."""
+_WIDTHS = [1 if size == 2 else size for size in HEAD_SIZES.values()]
+UNITS = sum(_WIDTHS)
+"""Units of the last layer: one for each choice, but for a button, which is one Bernoulli unit."""
 
 _CHANNELS = (3, 16, 32, 64, 32)
 _KERNELS = (4, 4, 3, 3)
 _FEATURES = 288
-_UNITS = 256
+_HIDDEN = 256
 _MOMENTUM = 0.1
 _Network = TypeVar("_Network")
 
@@ -117,7 +121,7 @@ class Encoder(eqx.Module):
             for a, b, kernel, k in zip(_CHANNELS, _CHANNELS[1:], _KERNELS, keys)
         ]
         self.norms = [Norm(n) for n in _CHANNELS[1:]]
-        self.lstm = eqx.nn.LSTMCell(_FEATURES, _UNITS, key=keys[4])
+        self.lstm = eqx.nn.LSTMCell(_FEATURES, _HIDDEN, key=keys[4])
 
     def __call__(self, pictures: jax.Array, learning: bool = False) -> tuple[jax.Array, Encoder]:
         """Return what the last of the frames (B, 32, 48, 48, 3) means (B, 256), and the encoder."""
@@ -134,7 +138,7 @@ class Encoder(eqx.Module):
         def step(carry: tuple[jax.Array, jax.Array], seen: jax.Array) -> Any:
             return jax.vmap(self.lstm)(seen, carry), None
 
-        zero = jnp.zeros((n, _UNITS))
+        zero = jnp.zeros((n, _HIDDEN))
         (hidden, _), _ = jax.lax.scan(step, (zero, zero), features.swapaxes(0, 1))
         return hidden, eqx.tree_at(lambda e: e.norms, self, norms)
 
@@ -154,9 +158,14 @@ class SubAgent(eqx.Module):
         self, task: Any, observation: jax.Array, subtask: jax.Array, cell: jax.Array
     ) -> tuple[dict[str, jax.Array], jax.Array]:
         """Return the logits of each head, and the value."""
+        hidden, value = self.judge(observation)
+        return split_heads(self.heads(hidden)), value
+
+    def judge(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Return what the policy makes of an observation (256,), and the value."""
         hidden, _ = self.actor(observation[None])
         seen, _ = self.critic(observation[None])
-        return split_heads(self.heads(hidden[0])), self.value(seen[0])[0]
+        return hidden[0], self.value(seen[0])[0]
 
     def clone(
         self, observations: jax.Array, learning: bool = True
@@ -185,49 +194,42 @@ class Manager(eqx.Module):
         self, task: Any, observation: jax.Array, subtask: jax.Array, cell: jax.Array
     ) -> tuple[dict[str, jax.Array], jax.Array]:
         """Return the logits of each head, "who" among them, and the value."""
-        hidden, _ = self.own.actor(observation[None])
-        seen, _ = self.own.critic(observation[None])
+        hidden, value = self.own.judge(observation)
         n = self.who.out_features
         assert isinstance(n, int)
         turn = jax.nn.one_hot(jnp.minimum(subtask, n - 2), n)
-        logits = {**split_heads(self.own.heads(hidden[0])), "who": self.who(hidden[0])}
-        logits["who"] = logits["who"] + self.prior * turn
-        return logits, self.own.value(seen[0])[0]
+        who = self.who(hidden) + self.prior * turn
+        return {**split_heads(self.own.heads(hidden)), "who": who}, value
 
 
 def new_manager(key: jax.Array, n_subtasks: int, prior: float = 8.0) -> Manager:
     """Return a manager that runs the sub-agents in the order of the alignment."""
     own = new_sub_agent(key)
-    who = new_network(lambda key: eqx.nn.Linear(_UNITS, n_subtasks + 1, key=key), _rng(key))
+    who = new_network(lambda key: eqx.nn.Linear(_HIDDEN, n_subtasks + 1, key=key), _rng(key))
     who = eqx.tree_at(lambda w: (w.weight, w.bias), who, replace_fn=jnp.zeros_like)
     return Manager(own, who, prior)
 
 
 def split_heads(out: jax.Array) -> dict[str, jax.Array]:
     """Return the logits of each head from the units of the last layer (…, 61)."""
-    logits, at = {}, 0
-    for head, size in HEAD_SIZES.items():
-        width = 1 if size == 2 else size
-        units = out[..., at : at + width]
-        at += width
-        # A button is pressed with probability σ(unit): the same as logits (0, unit).
-        logits[head] = (
-            jnp.concatenate([jnp.zeros_like(units), units], axis=-1) if size == 2 else units
-        )
-    return logits
+    parts = jnp.split(out, np.cumsum(_WIDTHS)[:-1], axis=-1)
+    # A button is pressed with probability σ(unit): the same as logits (0, unit).
+    return {
+        head: jnp.concatenate([jnp.zeros_like(x), x], axis=-1) if x.shape[-1] == 1 else x
+        for head, x in zip(HEAD_SIZES, parts, strict=True)
+    }
 
 
 def new_sub_agent(key: jax.Array) -> SubAgent:
     """Return an untrained sub-agent."""
-    units = sum(1 if size == 2 else size for size in HEAD_SIZES.values())
 
     def make(key: jax.Array) -> SubAgent:
         keys = jax.random.split(key, 4)
         return SubAgent(
             Encoder(keys[0]),
-            eqx.nn.Linear(_UNITS, units, key=keys[1]),
+            eqx.nn.Linear(_HIDDEN, UNITS, key=keys[1]),
             Encoder(keys[2]),
-            eqx.nn.Linear(_UNITS, 1, key=keys[3]),
+            eqx.nn.Linear(_HIDDEN, 1, key=keys[3]),
         )
 
     return new_network(make, _rng(key))

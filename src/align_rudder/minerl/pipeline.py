@@ -16,7 +16,7 @@ from align_rudder.episodes import Episode
 from align_rudder.minerl.convert import episode_of
 from align_rudder.minerl.dataset import Pool, Trajectory, shortest_with_diamond
 from align_rudder.minerl.events import InventoryEvents
-from align_rudder.minerl.segments import PoolSegment, PoolSubTask, cut
+from align_rudder.minerl.segments import PoolSegment, PoolSubTask, by_subtask, cut
 from align_rudder.minerl.spaces import TASKS
 from align_rudder.model import AlignRudder
 
@@ -76,16 +76,14 @@ def demonstrations(
     ready: dict[Trajectory, Episode] = {}
     while True:
         chosen = shortest_with_diamond(pool, n)
-        part = Pool([trajectory for trajectory in chosen if trajectory not in ready])
-        if not part:
+        todo = [trajectory for trajectory in chosen if trajectory not in ready]
+        if not todo:
             return [(trajectory, ready[trajectory]) for trajectory in chosen]
-        todo = list(part)
-        found = part.map(lambda t: event_episode(t, features), workers=workers, progress=progress)
-        ready.update(found)
-        pool.damaged += part.damaged
-        for trajectory in todo:
-            if trajectory not in ready:
-                pool.trajectories.remove(trajectory)
+        ready.update(
+            pool.map(
+                lambda t: event_episode(t, features), only=todo, workers=workers, progress=progress
+            )
+        )
 
 
 def fit_events(
@@ -198,16 +196,16 @@ def segments(
             "the model has no sub-goals; lower subgoal_threshold, or without one subgoal_share, "
             "when it is fitted"
         )
-    found: list[list[PoolSegment]] = [[] for _ in goals]
 
     def cuts_of(trajectory: Trajectory) -> list[tuple[int, int, int]]:
         encoded = model.encode(event_episode(trajectory, features))
         return cut(encoded.events, model.matched_columns(encoded), goals, extras)
 
-    for trajectory, cuts in pool.map(cuts_of, workers=workers, progress=progress):
-        for k, start, stop in cuts:
-            found[k].append(PoolSegment(trajectory, start, stop))
-    return [PoolSubTask(k, goal, tuple(found[k])) for k, goal in enumerate(goals)]
+    found = pool.map(cuts_of, workers=workers, progress=progress)
+    return by_subtask(
+        goals,
+        ((k, PoolSegment(trajectory, *steps)) for trajectory, cuts in found for k, *steps in cuts),
+    )
 
 
 def as_text(

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
-from align_rudder.files import Anything, Each, Many, Text, Whole, read_json, said_of
+from align_rudder.files import Anything, Choice, Each, Many, Text, Whole, read_json, said_of
 from align_rudder.hierarchy.external import Players, TrackedEnv, play_out
 from align_rudder.minerl.environment import MineRLEnv
 from align_rudder.minerl.networks import FRAMES, new_manager, new_sub_agent
@@ -66,8 +66,7 @@ def load_players(
         model: The model along which they will play; one with other sub-goals is refused.
     """
     folder = Path(folder)
-    if stage not in ("cloned", "agent", "manager"):
-        raise ValueError(f'stage={stage!r} is not known; use "cloned", "agent" or "manager"')
+    Choice(("cloned", "agent", "manager")).check(stage, "stage")
     configuration = _configuration(folder / "training.json")
     goals, n = configuration["goals"], len(configuration["goals"])
     if model is not None and goals != [str(goal.symbol) for goal in model.subgoals_]:

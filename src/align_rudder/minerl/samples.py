@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from align_rudder._warnings import warn
+from align_rudder.files import Whole, check_values
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.camera import camera_targets
 from align_rudder.minerl.convert import episode_of
@@ -95,46 +96,37 @@ class Samples:
     ) -> None:
         if not segments:
             raise ValueError("no segment reaches this sub-goal; there is nothing to clone")
-        if skip < 1 or frames < 1:
-            raise ValueError(f"skip={skip}, frames={frames}: at least 1 frame is needed")
+        check_values(skip=(skip, Whole(1)), frames=(frames, Whole(1)))
         self.skip, self.frames = skip, frames
-        numbers: dict[Trajectory, int | None] = {}
-        self._pictures: list[np.ndarray] = []
-        targets: list[dict[str, np.ndarray]] = []
-        which, when = [], []
+        read: dict[Trajectory, tuple[dict[str, np.ndarray], np.ndarray] | None] = {}
         for trajectory, start, stop in segments:
             if not 0 <= start < stop <= len(trajectory):
                 raise ValueError(
                     f"steps {start} to {stop} are not a segment of {trajectory.name}, which has "
                     f"{len(trajectory)} steps"
                 )
-            if trajectory not in numbers:
+            if trajectory not in read:
                 try:
-                    read = targets_of(trajectory, skip), pictures_of(trajectory, cache)
+                    read[trajectory] = targets_of(trajectory, skip), pictures_of(trajectory, cache)
                 except DamagedTrajectoryError as error:
                     warn(f"cloning does without a damaged trajectory: {error}")
-                    numbers[trajectory] = None
-                else:
-                    numbers[trajectory] = len(targets)
-                    targets.append(read[0])
-                    self._pictures.append(read[1])
-            number = numbers[trajectory]
-            if number is not None:
-                which.append(np.full(stop - start, number))
-                when.append(np.arange(start, stop))
-        if not which:
+                    read[trajectory] = None
+        kept = [(*found, slice(*steps)) for t, *steps in segments if (found := read[t]) is not None]
+        if not kept:
             raise ValueError(
-                f"all {len(numbers)} trajectories that reach this sub-goal are damaged; download "
+                f"all {len(read)} trajectories that reach this sub-goal are damaged; download "
                 "them again, or see align-rudder minerl check"
             )
-        self.which, self.when = np.concatenate(which), np.concatenate(when)
+        self._pictures = [pictures for _, pictures, _ in kept]
+        self._which = np.repeat(np.arange(len(kept)), [at.stop - at.start for *_, at in kept])
+        self._when = np.concatenate([np.arange(at.start, at.stop) for *_, at in kept])
         self._targets = {
-            head: np.concatenate([targets[w[0]][head][t] for w, t in zip(which, when, strict=True)])
-            for head in targets[0]
+            head: np.concatenate([targets[head][at] for targets, _, at in kept])
+            for head in kept[0][0]
         }
 
     def __len__(self) -> int:
-        return len(self.which)
+        return len(self._when)
 
     def batch(self, indices: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return observations (B, frames, 48, 48, 3) and targets of some samples."""
@@ -143,6 +135,5 @@ class Samples:
         back = np.arange(self.frames)[::-1] * self.skip
         for row, i in enumerate(indices):
             # Before the first frame there is the first frame.
-            at = np.maximum(self.when[i] - back, 0)
-            seen[row] = self._pictures[self.which[i]][at]
+            seen[row] = self._pictures[self._which[i]][np.maximum(self._when[i] - back, 0)]
         return seen, {head: values[indices] for head, values in self._targets.items()}

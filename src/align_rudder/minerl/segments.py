@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ __all__ = [
     "PoolSegment",
     "PoolSubTask",
     "beside_model",
+    "by_subtask",
     "cut",
     "load_segments",
     "save_segments",
@@ -107,6 +108,16 @@ def cut(
     return out
 
 
+def by_subtask(
+    goals: Sequence[SubGoal], segments: Iterable[tuple[int, PoolSegment]]
+) -> list[PoolSubTask]:
+    """Return every sub-task with its segments, given each with the index of its sub-goal."""
+    found: list[list[PoolSegment]] = [[] for _ in goals]
+    for k, segment in segments:
+        found[k].append(segment)
+    return [PoolSubTask(k, goal, tuple(found[k])) for k, goal in enumerate(goals)]
+
+
 def beside_model(model: str | os.PathLike[str], what: str) -> Path:
     """Return the file that lies beside a model: MODEL-segments.npz, MODEL-autoencoder.npz.
 
@@ -168,7 +179,9 @@ def load_segments(
         if header["goals"] != [str(goal.symbol) for goal in goals]:
             raise ValueError("its sub-goals are not those of the model")
         trajectories = [_trajectory(Path(root), *about) for about in header["trajectories"]]
-        _check(rows, len(goals), len(trajectories))
+        k, i, start, stop = rows.T
+        if ((k >= len(goals)) | (i >= len(trajectories)) | (start >= stop)).any():
+            raise ValueError("a segment is of no sub-goal or trajectory, or has no steps")
         for trajectory, (*_, digest) in zip(trajectories, header["trajectories"], strict=True):
             if not trajectory.path.is_dir():
                 raise ValueError(
@@ -182,10 +195,8 @@ def load_segments(
                 )
         if any(stop > len(trajectories[i]) for _, i, _, stop in rows.tolist()):
             raise ValueError("a segment ends behind its trajectory")
-    found: list[list[PoolSegment]] = [[] for _ in goals]
-    for k, i, start, stop in rows.tolist():
-        found[k].append(PoolSegment(trajectories[i], start, stop))
-    return [PoolSubTask(k, goal, tuple(found[k])) for k, goal in enumerate(goals)]
+    segments = [(k, PoolSegment(trajectories[i], *steps)) for k, i, *steps in rows.tolist()]
+    return by_subtask(goals, segments)
 
 
 def _trajectory(root: Path, task: Any, name: Any, version: Any, digest: Any) -> Trajectory:
@@ -193,13 +204,6 @@ def _trajectory(root: Path, task: Any, name: Any, version: Any, digest: Any) -> 
     if not known or not isinstance(name, str) or Path(name).name != name or not name:
         raise ValueError(f"{shown([task, name, version])} is no trajectory")
     return Trajectory(root / task / name, task, version)
-
-
-def _check(rows: np.ndarray, n_goals: int, n_trajectories: int) -> None:
-    """Refuse segments that cannot be."""
-    k, i, start, stop = rows.T
-    if ((k >= n_goals) | (i >= n_trajectories) | (start >= stop)).any():
-        raise ValueError("a segment is of no sub-goal or trajectory, or has no steps")
 
 
 def _data_digest(trajectory: Trajectory) -> str:

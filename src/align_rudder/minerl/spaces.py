@@ -165,11 +165,10 @@ def enum_indices(head: str, strings: np.ndarray) -> np.ndarray:
         array([1, 2, 4, 0])
     """
     values = HELD if head == "type" else ENUMS[head]
-    indices = np.full(strings.shape, -1, np.int64)
-    for i, value in enumerate(values):
-        indices[strings == value] = i
-    if (indices < 0).any():
-        t = int(np.flatnonzero(indices < 0)[0])
+    indices = np.minimum(np.searchsorted(values, strings), len(values) - 1)
+    unknown = np.flatnonzero(np.array(values)[indices] != strings)
+    if len(unknown):
+        t = int(unknown[0])
         raise ValueError(
             f"{head} has the value {str(strings[t])!r} at step {t}; known are {', '.join(values)}"
         )

@@ -20,6 +20,7 @@ import numpy as np
 from tqdm import tqdm
 
 from align_rudder._warnings import warn
+from align_rudder.files import Whole, check_values
 from align_rudder.hierarchy.external import Players, Replays, TrackedEnv, UnreachedError, begin_at
 from align_rudder.hierarchy.fine_tuning import (
     FineTuning,
@@ -67,8 +68,7 @@ class MineRLTraining:
     managing: FineTuning = field(default_factory=FineTuning)
 
     def __post_init__(self) -> None:
-        if self.skip < 1 or self.frames < 1:
-            raise ValueError(f"skip={self.skip}, frames={self.frames}; at least 1 is needed")
+        check_values(skip=(self.skip, Whole(1)), frames=(self.frames, Whole(1)))
 
     def configuration(self, subtasks: Sequence[PoolSubTask]) -> dict[str, Any]:
         """Return what the files of a folder must agree on."""
@@ -173,11 +173,8 @@ class _Trainer:
 
     def _judge(self, k: int, before: Sequence[Any]) -> Callable[[Any], float] | None:
         """Return what judges a clone: successes in the environment, if the sub-task is reached."""
-        rng, tuning, env = (
-            np.random.default_rng(self.training.seed),
-            self.training.tuning,
-            self.envs[0],
-        )
+        env, tuning = self.envs[0], self.training.tuning
+        rng = np.random.default_rng(self.training.seed)
         try:
             begin_at(env, k, self.replays, Players(before), rng, tuning.patience, tries=5)
         except UnreachedError:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from align_rudder.files import Anything, Archive, Each, read_json
+from align_rudder.files import LARGEST, Anything, Archive, Array, Each, read_json
 from align_rudder.minerl.frames import count_frames, read_frames
 from align_rudder.minerl.spaces import (
     DIAMOND_REWARD,
@@ -137,34 +137,17 @@ class Trajectory:
             with Archive(self.path / "rendered.npz") as archive:
                 if missing := [name for name in names if name not in archive.names]:
                     raise self.damaged(f"rendered.npz has no {', '.join(missing)}")
+                sizes = {"steps": len(self)}
                 for name in names:
-                    array = archive.array(name)
-                    self._check(name, array)
-                    yield name, array
+                    yield name, _kind(name).check(archive.array(name), name, sizes)
         except FileNotFoundError:
             raise self.damaged("it has no rendered.npz") from None
         except DamagedTrajectoryError:
             raise
         except (OSError, ValueError) as error:
-            raise self.damaged(f"rendered.npz is truncated or damaged ({error})") from error
-
-    def _check(self, name: str, array: np.ndarray) -> None:
-        steps = len(self)
-        shape = (steps + 1,) if name.startswith("observation$") else (steps,)
-        if name == "action$camera":
-            shape = (steps, 2)
-        if array.shape != shape:
             raise self.damaged(
-                f"{name} has shape {array.shape}; for {steps} steps (metadata.json) {shape} is "
-                "needed"
-            )
-        part = re.split(r"[$.]", name)[-1]
-        if part in (*ENUMS, "type"):
-            kinds = "U"
-        else:
-            kinds = "f" if name in ("reward", "action$camera") else "iu"
-        if array.dtype.kind not in kinds:
-            raise self.damaged(f"{name} holds {array.dtype}, which the format does not have there")
+                f"rendered.npz is truncated or damaged, or metadata.json not its own ({error})"
+            ) from error
 
     def damaged(self, reason: str) -> DamagedTrajectoryError:
         """Return an error that names this trajectory."""
@@ -282,10 +265,8 @@ class Trajectory:
         """Return the pictures of observations `start` to `stop` as one array (n, size, size, 3)."""
         side = size or FRAME_SIZE
         n = (len(self) + 1 if stop is None else stop) - start
-        out = np.empty((max(n, 0), side, side, 3), np.uint8)
-        for i, picture in enumerate(self.frames(start, stop, size=size)):
-            out[i] = picture
-        return out
+        pictures = self.frames(start, stop, size=size)
+        return np.fromiter(pictures, np.dtype((np.uint8, (side, side, 3))), n)
 
     def check(self, video: Literal["packets", "frames"] | None = "packets") -> None:
         """Read everything once and raise `DamagedTrajectoryError` if something is wrong.
@@ -300,11 +281,8 @@ class Trajectory:
                 f"metadata.json has duration_ms = {duration!r}; {steps} steps take {50 * steps}"
             )
         for name, array in self._read(array_names(self.task, self.version)):
-            part = re.split(r"[$.]", name)[-1]
             if array.dtype.kind == "U":
-                self.indices(part, array)
-            elif array.dtype.kind == "f" and not np.isfinite(array).all():
-                raise self.damaged(f"{name} has values that are not finite")
+                self.indices(_part(name), array)
             elif name == "reward":
                 # cached, as reading is the slow part
                 self.__dict__["has_diamond"] = bool(array.max() >= DIAMOND_REWARD)
@@ -324,3 +302,18 @@ class Trajectory:
             raise self.damaged(
                 f"recording.mp4 has {found} frames; metadata.json counts {self.n_frames}"
             )
+
+
+def _part(name: str) -> str:
+    """Return what an array of `rendered.npz` tells, such as "camera" of "action$camera"."""
+    return re.split(r"[$.]", name)[-1]
+
+
+def _kind(name: str) -> Array:
+    """Return what an array of `rendered.npz` may be."""
+    if name == "action$camera":
+        return Array("steps", 2, kinds="f", low=-LARGEST, high=LARGEST)
+    if name == "reward":
+        return Array("steps", kinds="f", low=-LARGEST, high=LARGEST)
+    of_steps = "steps+1" if name.startswith("observation$") else "steps"
+    return Array(of_steps, kinds="U" if _part(name) in (*ENUMS, "type") else "iu")

@@ -59,11 +59,8 @@ class PictureView:
 
     def see(self, obs: Mapping[str, Any]) -> np.ndarray:
         """Return the pictures (frames, 48, 48, 3); before the first there is the first."""
-        (picture,) = draw_pictures(
-            np.asarray(obs["pov"])[None],
-            np.asarray(obs["inventory"])[None],
-            np.asarray(obs["equipped"])[None],
-        )
+        parts = (np.asarray(obs[name])[None] for name in ("pov", "inventory", "equipped"))
+        (picture,) = draw_pictures(*parts)
         self._pictures.extend([picture] * (1 if self._pictures else self.frames))
         return np.stack(self._pictures)
 

@@ -28,6 +28,7 @@ TOOLS = (
     "iron_axe",
     "iron_pickaxe",
 )
+PICKAXES = TOOLS[1::2]
 BLOCKS = ("dirt", "stone", "cobblestone", "crafting_table", "furnace", "torch")
 ITEMS = (*BLOCKS, *TOOLS, "coal", "log", "planks", "stick", "iron_ore", "iron_ingot")
 DECLARED = {
@@ -77,11 +78,11 @@ RECIPES = {
 
 SOURCES = {
     "tree": ("log", 6, ()),
-    "stone": ("cobblestone", 16, ("wooden_pickaxe", "stone_pickaxe", "iron_pickaxe")),
+    "stone": ("cobblestone", 16, PICKAXES),
     "dirt": ("dirt", 8, ()),
-    "coal_ore": ("coal", 4, ("wooden_pickaxe", "stone_pickaxe", "iron_pickaxe")),
-    "iron_ore": ("iron_ore", 4, ("stone_pickaxe", "iron_pickaxe")),
-    "diamond_ore": ("diamond", 1, ("iron_pickaxe",)),
+    "coal_ore": ("coal", 4, PICKAXES),
+    "iron_ore": ("iron_ore", 4, PICKAXES[1:]),
+    "diamond_ore": ("diamond", 1, PICKAXES[2:]),
 }
 """What stands around: the item it gives, how many, and the tools of which one must be held."""
 STANDING = ("tree", "tree", "stone", "stone", "dirt", "coal_ore", "iron_ore", "diamond_ore")
@@ -214,7 +215,7 @@ class ScriptedEnv:
         self.treechop = task == "MineRLTreechop-v0"
         self.goal = "iron_pickaxe" if "IronPickaxe" in task else "diamond"
         self.observation_space, self.action_space = self._spaces()
-        self._seed, self.done, self.closed = None, True, False
+        self._seed, self.done = None, True
 
     def _spaces(self):
         actions: list = [(button, Discrete(2)) for button in BUTTONS]
@@ -300,7 +301,6 @@ class ScriptedEnv:
 
     def close(self) -> None:
         """Nothing is left open."""
-        self.closed = True
 
     def _value(self, head, value):
         """Return a part of an action as minerl understands it: see the module `server`."""
@@ -398,14 +398,11 @@ class ScriptedEnv:
         half = 180.0 if near else math.degrees(math.asin(RADIUS / abs(away)))
         return (bearing + 180) % 360 - 180, half
 
-    def _covers(self, thing):
-        bearing, half = self._bearing(thing)
-        return abs(bearing) < half
-
     def _faced(self):
         """Return what stands in the middle of the picture, or None."""
-        faced = [thing for thing in self.things if thing.height == 1 and self._covers(thing)]
-        return min(faced, key=self._distance) if faced else None
+        seen = [(thing, *self._bearing(thing)) for thing in self.things if thing.height == 1]
+        faced = [thing for thing, bearing, half in seen if abs(bearing) < half]
+        return min(faced, key=self._distance, default=None)
 
     def _picture(self):
         horizon = round(SIZE / 2 + self.pitch / ANGLE)
@@ -445,9 +442,8 @@ class ScriptedEnv:
         return observation
 
 
-def make(name: str, **options) -> ScriptedEnv:
-    """Return the environment of a task; `server.py` calls this."""
-    return ScriptedEnv(name, **options)
+make = ScriptedEnv
+"""What `server.py` calls with the name of a task, and with options."""
 
 
 def scripted_action(observation: dict, goal: str = "diamond") -> dict:
@@ -470,8 +466,7 @@ def scripted_action(observation: dict, goal: str = "diamond") -> dict:
     action["camera"] = np.zeros(2, np.float32)
     for head, values in DECLARED.items():
         action[head] = sorted(values).index(wanted.pop(head, "none"))
-    if "yaw" in wanted:
-        action["camera"][1] = wanted.pop("yaw")
+    action["camera"][1] = wanted.pop("yaw", 0)
     action.update(wanted)
     return action
 

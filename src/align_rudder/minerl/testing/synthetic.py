@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from align_rudder.minerl.spaces import BUTTONS, ENUMS, ITEMS, array_names, format_of, task_named
-from align_rudder.minerl.testing.scripted import DURABILITY, REWARDS
+from align_rudder.minerl.testing.scripted import DURABILITY, RECIPES, REWARDS
 from align_rudder.minerl.testing.videos import cut_video, numbered_frames, write_video
 
 __all__ = [
@@ -68,6 +68,15 @@ class _Player:
         self.events.append((changes, head, value))
         self.done = changes.get(self.goal, 0) > 0
 
+    def make(self, item: str) -> None:
+        """Make an item by its recipe."""
+        uses, n, station = RECIPES[item]
+        head = {None: "craft", "crafting_table": "nearbyCraft", "furnace": "nearbySmelt"}[station]
+        self.do(head, item, **{part: -k for part, k in uses.items()}, **{item: n})
+
+    def place(self, block: str) -> None:
+        self.do("place", block, **{block: -1})
+
     def collect(self, item: str, n: int) -> None:
         for _ in range(n):
             self.wander()
@@ -88,10 +97,9 @@ class _Player:
             options.append("place torch")
         choice = str(self.rng.choice(options))
         if choice == "torch":
-            self.do("craft", "torch", coal=-1, stick=-1, torch=4)
+            self.make("torch")
         elif choice.startswith("place "):
-            block = choice.removeprefix("place ")
-            self.do("place", block, **{block: -1})
+            self.place(choice.removeprefix("place "))
         else:
             self.do(**{choice: 1})
 
@@ -100,30 +108,30 @@ class _Player:
         extra = self.rng.integers
         self.collect("log", 6 + int(extra(4)))
         for _ in range(5 + int(extra(2))):
-            self.do("craft", "planks", log=-1, planks=4)
+            self.make("planks")
         for _ in range(3):
-            self.do("craft", "stick", planks=-2, stick=4)
-        self.do("craft", "crafting_table", planks=-4, crafting_table=1)
-        self.do("place", "crafting_table", crafting_table=-1)
-        self.do("nearbyCraft", "wooden_pickaxe", planks=-3, stick=-2, wooden_pickaxe=1)
+            self.make("stick")
+        self.make("crafting_table")
+        self.place("crafting_table")
+        self.make("wooden_pickaxe")
         self.do("equip", "wooden_pickaxe")
         self.collect("cobblestone", 11 + int(extra(6)))
-        self.do("nearbyCraft", "stone_pickaxe", cobblestone=-3, stick=-2, stone_pickaxe=1)
+        self.make("stone_pickaxe")
         if self.items["cobblestone"] > 12 and self.rng.random() < self.noise:
-            self.do("nearbyCraft", "stone_axe", cobblestone=-3, stick=-2, stone_axe=1)
+            self.make("stone_axe")
         self.do("equip", "stone_pickaxe")
         self.collect("coal", 2 + int(extra(3)))
         if self.rng.random() < self.noise:  # the first one was left behind
-            self.do("craft", "crafting_table", planks=-4, crafting_table=1)
-            self.do("place", "crafting_table", crafting_table=-1)
+            self.make("crafting_table")
+            self.place("crafting_table")
         self.collect("iron_ore", 3 + int(extra(2)))
         self.collect("cobblestone", max(0, 8 - self.items["cobblestone"]))
-        self.do("nearbyCraft", "furnace", cobblestone=-8, furnace=1)
-        self.do("place", "furnace", furnace=-1)
-        self.do("nearbySmelt", "iron_ingot", iron_ore=-1, coal=-1, iron_ingot=1)
+        self.make("furnace")
+        self.place("furnace")
+        self.make("iron_ingot")
         for _ in range(2):
             self.do("nearbySmelt", "iron_ingot", iron_ore=-1, iron_ingot=1)
-        self.do("nearbyCraft", "iron_pickaxe", iron_ingot=-3, stick=-2, iron_pickaxe=1)
+        self.make("iron_pickaxe")
         self.do("equip", "iron_pickaxe")
         self.collect("cobblestone", int(extra(6)))
         self.do(diamond=1)
