@@ -1,5 +1,7 @@
 """A corridor outside of JAX: fetch wood, make a tool of it at the other end, dig the gem there."""
 
+from functools import cache
+
 import equinox as eqx
 import gymnasium as gym
 import jax
@@ -82,6 +84,13 @@ def constant(action):
     return Net(jnp.zeros((LENGTH, 3)).at[:, action].set(20.0), jnp.zeros(LENGTH), None)
 
 
+def fetch():
+    """Return an agent that fetches wood."""
+    moves = jnp.zeros((LENGTH, 3)).at[1:, LEFT].set(20).at[0, USE].set(20)
+    return Net(moves, jnp.zeros(LENGTH), None)
+
+
+@cache
 def fitted(paid=1.0):
     """Return a model of four demonstrations that were paid so much."""
     episodes = []
@@ -103,6 +112,6 @@ def fitted(paid=1.0):
     return ar.AlignRudder(ar.DeltaEvents(keys=keys), strategies=1).fit(episodes)
 
 
-def followed(model):
-    """Return the corridor, tracked along a model."""
-    return TrackedEnv(Corridor(), model, Sight())
+def followed(paid=1.0):
+    """Return the corridor, tracked along the model of demonstrations that were paid so much."""
+    return TrackedEnv(Corridor(), fitted(paid), Sight())

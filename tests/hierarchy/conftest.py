@@ -23,6 +23,12 @@ def shown(known):
     return known.shown
 
 
+@pytest.fixture
+def env():
+    """The corridor."""
+    return pytest.importorskip("corridor").followed()
+
+
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
     """The folder of a whole training, to be read only."""

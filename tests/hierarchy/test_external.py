@@ -5,20 +5,9 @@ import pytest
 
 jax = pytest.importorskip("jax")
 eqx = pytest.importorskip("equinox")
-import jax.numpy as jnp  # noqa: E402
-from corridor import LEFT, LENGTH, RIGHT, USE, Net, constant, fitted, followed, net  # noqa: E402
+from corridor import LEFT, LENGTH, RIGHT, USE, constant, fetch, followed, net  # noqa: E402
 
 from align_rudder.hierarchy.external import Players, Replays, begin_at  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def model():
-    return fitted()
-
-
-@pytest.fixture
-def env(model):
-    return followed(model)
 
 
 def play(env, actions):
@@ -29,7 +18,7 @@ def path(place):
     return [LEFT] * place + [USE] + [RIGHT] * (LENGTH - 1) + [USE, USE]
 
 
-def test_an_episode_is_followed_along_the_sub_goals_and_paid_at_each(model, env):
+def test_an_episode_is_followed_along_the_sub_goals_and_paid_at_each(env):
     env.begin(0)
     moved = play(env, path(int(env.obs["place"])))
     assert env.n_subtasks == 3
@@ -43,11 +32,11 @@ def test_an_episode_is_followed_along_the_sub_goals_and_paid_at_each(model, env)
         env.step({"move": 0})
 
 
-def test_what_the_demonstrations_were_paid_does_not_scale_the_reward(model):
+def test_what_the_demonstrations_were_paid_does_not_scale_the_reward():
     """MineRL's diamond is a reward of 1024 in the data and 1 in the environment."""
     paid = []
-    for one in (model, fitted(1024.0)):
-        env = followed(one)
+    for in_all in (1.0, 1024.0):
+        env = followed(in_all)
         env.begin(0)
         paid.append([m.reward for m in play(env, path(int(env.obs["place"])))])
     np.testing.assert_allclose(paid[0], paid[1], rtol=1e-6)
@@ -112,22 +101,20 @@ def test_a_recording_that_leads_elsewhere_is_dropped(env):
 
 def test_where_there_is_no_recording_the_earlier_agents_play(env):
     replays, rng = Replays(3), np.random.default_rng(0)
-    fetch = Net(jnp.zeros((LENGTH, 3)).at[1:, LEFT].set(20).at[0, USE].set(20), jnp.zeros(5), None)
-    played = begin_at(env, 1, replays, Players([fetch] * 3), rng, patience=20)
+    played = begin_at(env, 1, replays, Players([fetch()] * 3), rng, patience=20)
     assert env.subtask == 1
     assert played == len(env.done)
     assert len(replays.kept[1]) == 1
     with pytest.raises(ValueError, match=r"no episode came to sub-task 2"):
-        begin_at(env, 2, replays, Players([fetch] * 3), rng, patience=8, tries=3)
+        begin_at(env, 2, replays, Players([fetch()] * 3), rng, patience=8, tries=3)
 
 
 @pytest.mark.parametrize("fresh", [0.0, 0.5])
 def test_earlier_agents_play_as_often_as_asked_for(env, fresh):
     replays, rng = Replays(3), np.random.default_rng(0)
-    fetch = Net(jnp.zeros((LENGTH, 3)).at[1:, LEFT].set(20).at[0, USE].set(20), jnp.zeros(5), None)
-    begin_at(env, 1, replays, Players([fetch] * 3), rng, patience=20)
+    begin_at(env, 1, replays, Players([fetch()] * 3), rng, patience=20)
     played = [
-        begin_at(env, 1, replays, Players([fetch] * 3), rng, patience=20, fresh=fresh) > 0
+        begin_at(env, 1, replays, Players([fetch()] * 3), rng, patience=20, fresh=fresh) > 0
         for _ in range(100)
     ]
     assert abs(sum(played) - 100 * fresh) <= 15

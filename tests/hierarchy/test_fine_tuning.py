@@ -7,8 +7,7 @@ import pytest
 
 jax = pytest.importorskip("jax")
 eqx = pytest.importorskip("equinox")
-import jax.numpy as jnp  # noqa: E402
-from corridor import LEFT, LENGTH, USE, Net, constant, fitted, followed, net  # noqa: E402
+from corridor import LEFT, constant, fetch, followed, net  # noqa: E402
 
 from align_rudder.hierarchy.external import Players, Replays, TrackedEnv, play_out  # noqa: E402
 from align_rudder.hierarchy.fine_tuning import (  # noqa: E402
@@ -23,23 +22,13 @@ from align_rudder.runs.checkpoint import Checkpoint  # noqa: E402
 from align_rudder.runs.interrupt import Stop  # noqa: E402
 
 
-@pytest.fixture(scope="module")
-def model():
-    return fitted()
-
-
-@pytest.fixture
-def env(model):
-    return followed(model)
-
-
 def first(agent):
     """Return the practice of the first sub-task."""
     return SubtaskPractice(0, [agent], Replays(3))
 
 
-def test_sub_agents_learn_one_after_the_other_and_play_the_task_together(model):
-    envs = [followed(model) for _ in range(4)]
+def test_sub_agents_learn_one_after_the_other_and_play_the_task_together():
+    envs = [followed() for _ in range(4)]
     tuning = FineTuning(
         steps=1600,
         burn_in=64,
@@ -90,13 +79,12 @@ def test_a_training_ends_when_it_is_good_enough_but_not_too_early(env, enough, l
     assert [at for at, _ in found.curve] == steps
 
 
-def test_a_sub_agent_is_paid_for_its_subgoal_and_not_for_what_else_it_gains(model, monkeypatch):
+def test_a_sub_agent_is_paid_for_its_subgoal_and_not_for_what_else_it_gains(monkeypatch):
     step = TrackedEnv.step
     monkeypatch.setattr(TrackedEnv, "step", lambda self, do: step(self, do)._replace(reward=99.0))
-    env, paid = followed(model), []
-    fetch = Net(jnp.zeros((LENGTH, 3)).at[1:, LEFT].set(20).at[0, USE].set(20), jnp.zeros(5), None)
+    env, paid = followed(), []
     tuning = replace(TUNING, ppo=replace(TUNING.ppo, learning_rate=1e-9))
-    fine_tune(first(fetch), [env], tuning, log=lambda *x: paid.append(x[2]))
+    fine_tune(first(fetch()), [env], tuning, log=lambda *x: paid.append(x[2]))
     subgoals = np.array(paid) * 32 / (tuning.ppo.reward_scale * env.worth[0])  # in each batch
     np.testing.assert_allclose(subgoals, np.round(subgoals), atol=1e-4)
     assert (subgoals >= 5).all()

@@ -44,7 +44,7 @@ def test_shrinking_takes_means_of_areas():
 
 
 def test_wrong_pictures_are_refused():
-    with pytest.raises(ValueError, match=r"float64 \(1, 64, 64, 3\)"):
+    with pytest.raises(ValueError, match=r"float64 of shape \(1, 64, 64, 3\)"):
         draw_pictures(blank().astype(float), np.zeros((1, 18), int), np.zeros(1, int))
     with pytest.raises(ValueError, match=r"inventory is \(1, 17\)"):
         draw_pictures(blank(), np.zeros((1, 17), int), np.zeros(1, int))

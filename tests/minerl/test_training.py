@@ -273,10 +273,10 @@ def test_a_half_written_configuration(copy, subtasks, cache):
 
 
 def test_wrong_settings_are_refused(subtasks, cache, tmp_path):
-    with pytest.raises(ValueError, match="frames=0"):
+    with pytest.raises(ValueError, match="frames is 0"):
         MineRLTraining(frames=0)
     for name, value in {"trials": 0, "steps": 0, "burn_in": -1, "enough": float("nan")}.items():
-        with pytest.raises(ValueError, match=f"{name}={value}"):
+        with pytest.raises(ValueError, match=f"{name} is {value}"):
             FineTuning(**{name: value})
     empty = [subtasks[0], replace(subtasks[1], segments=())]
     with pytest.raises(ValueError, match=r"no trajectory reaches the sub-goal '.*'"):

@@ -205,7 +205,7 @@ DAMAGES = {
     ),
     "no steps": (
         lambda p: rewrite(p, duration_steps=0, duration_ms=0),
-        "duration_steps = 0; a count above 0 is needed",
+        "metadata.json cannot be used: duration_steps is 0; a whole number",
     ),
     "mp4 cut": (lambda p: truncate(p / "recording.mp4", 0.6), "no readable video, or truncated"),
     "mp4 empty": (lambda p: truncate(p / "recording.mp4", 0), "no readable video, or truncated"),
@@ -213,15 +213,15 @@ DAMAGES = {
     "mp4 cut, index first": (lambda p: index_first(p, 0.7), r"recording.mp4 has \d+ frames; meta"),
     "one frame more": (one_frame_more, r"recording.mp4 has \d+ frames; metadata.json counts"),
     "metadata gone": (lambda p: (p / "metadata.json").unlink(), "it has no metadata.json"),
-    "metadata cut": (lambda p: truncate(p / "metadata.json", 0.5), "metadata.json cannot be read"),
+    "metadata cut": (lambda p: truncate(p / "metadata.json", 0.5), "metadata.json cannot be used"),
     "metadata list": (
         lambda p: (p / "metadata.json").write_text("[]"),
         r"its content is \[\]; an object",
     ),
     "steps wrong": (lambda p: rewrite(p, duration_steps=7, duration_ms=350), "has shape"),
     "duration wrong": (lambda p: rewrite(p, duration_ms=7), "has duration_ms = 7"),
-    "steps text": (lambda p: rewrite(p, duration_steps="7"), "duration_steps = '7'"),
-    "count gone": (lambda p: rewrite(p, true_video_frame_count=None), "frame_count = None"),
+    "steps text": (lambda p: rewrite(p, duration_steps="7"), "duration_steps is '7'"),
+    "count gone": (lambda p: rewrite(p, true_video_frame_count=None), "frame_count is None"),
     "count one less": (
         lambda p: rewrite(
             p,

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -102,7 +102,8 @@ class Check:
         check_outputs(self.json)
         pool = _load(self)
         print(pool.report())
-        write_json(self.json, {"trajectories": len(pool), "damaged": _damaged(pool)})
+        damaged = [asdict(damage) for damage in pool.damaged]
+        write_json(self.json, {"trajectories": len(pool), "damaged": damaged})
 
 
 @dataclass
@@ -182,7 +183,8 @@ class Events:
         save_segments(kept, self.output, found)
         print(pipeline.as_text(model, chosen, found))
         print(f"\nsegments saved to {kept}, for minerl train")
-        write_json(self.json, {"damaged": _damaged(pool), **pipeline.as_data(model, chosen, found)})
+        damaged = [asdict(damage) for damage in pool.damaged]
+        write_json(self.json, {"damaged": damaged, **pipeline.as_data(model, chosen, found)})
         if self.figure is not None:
             from align_rudder.show.figures import consensus
 
@@ -252,10 +254,6 @@ def _load(command: Check | Events) -> Pool:
         workers=command.workers,
         progress=sys.stderr.isatty(),
     )
-
-
-def _damaged(pool: Pool) -> list[dict[str, str]]:
-    return [{"task": d.task, "name": d.name, "reason": d.reason} for d in pool.damaged]
 
 
 @dataclass

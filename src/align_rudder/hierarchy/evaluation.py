@@ -20,14 +20,10 @@ _SHRINK = 4  # those that are over are set aside once only this part of the rest
 _NO_LIMIT = 2**31 - 1
 
 
+@eqx.filter_jit
 def new_worlds(task: AlignedTask, key: jax.Array, n: int) -> AlignedState:
     """Return the starts of n new worlds (n, …)."""
-    return _make_worlds(task, jax.random.split(key, n))
-
-
-@eqx.filter_jit
-def _make_worlds(task: AlignedTask, keys: jax.Array) -> AlignedState:
-    return jax.lax.map(task.begin, keys, batch_size=min(_CHUNK, keys.shape[0]))
+    return jax.lax.map(task.begin, jax.random.split(key, n), batch_size=min(_CHUNK, n))
 
 
 class Evaluation(NamedTuple):
@@ -157,8 +153,8 @@ def play_all(
         block: Steps between looks at who still plays.
         least: Worlds computed at least: fewer take no less time.
     """
-    play, total = _start(worlds, key), worlds.subtask.shape[0]
-    go_on, size = eqx.filter_jit(_play_on), total
+    play, size = _start(worlds, key), worlds.subtask.shape[0]
+    total = size
     for begin in range(0, max_steps, block):
         running = total - int(play.over.sum())
         report(total - running)
@@ -168,16 +164,15 @@ def play_all(
             size //= _SHRINK
         rows = jnp.argsort(play.over)[:size]
         n_steps = jnp.int32(min(block, max_steps - begin))
-        play = _put(play, rows, go_on(task, agent, _take(play, rows), n_steps))
+        play = _play_rows(task, agent, play, rows, n_steps)
     report(int(play.over.sum()))
     return play.result(task)
 
 
 @eqx.filter_jit
-def _take(play: _Play, rows: jax.Array) -> _Play:
-    return jax.tree.map(lambda x: x[rows], play)
-
-
-@eqx.filter_jit
-def _put(play: _Play, rows: jax.Array, part: _Play) -> _Play:
+def _play_rows(
+    task: AlignedTask, agent: Policy, play: _Play, rows: jax.Array, n_steps: jax.Array
+) -> _Play:
+    """Return the episodes, n_steps later those in some rows."""
+    part = _play_on(task, agent, jax.tree.map(lambda x: x[rows], play), n_steps)
     return jax.tree.map(lambda x, new: x.at[rows].set(new), play, part)

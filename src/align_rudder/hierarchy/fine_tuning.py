@@ -76,7 +76,7 @@ class FineTuning:
         for name, n in {**least, "burn_in": 0, "least_steps": 0}.items():
             Whole(n).check(getattr(self, name), name)
         if not self.enough >= 0:
-            raise ValueError(f"enough={self.enough}; a share is needed, or above 1 for never")
+            raise ValueError(f"enough is {self.enough}; a share is needed, or above 1 for never")
         Number(0, below=1).check(self.fresh, "fresh")
 
 

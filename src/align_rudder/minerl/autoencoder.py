@@ -20,6 +20,7 @@ from tqdm import tqdm
 from align_rudder._warnings import warn
 from align_rudder.files import Anything, Each, Format, Whole, check_values
 from align_rudder.minerl.cache import ArrayCache
+from align_rudder.minerl.pictures import check_frames
 from align_rudder.minerl.spaces import FRAME_SIZE
 from align_rudder.minerl.trajectory import DamagedTrajectoryError, Trajectory
 
@@ -156,7 +157,7 @@ class AutoEncoder:
 
     def encode(self, frames: np.ndarray) -> np.ndarray:
         """Return the features (n, latent) of pictures (n, size, size, 3), uint8."""
-        frames = _check_frames(frames, self.size)
+        frames = check_frames(frames, self.size)
         out = np.empty((len(frames), self.latent), np.float32)
         for start in range(0, len(frames), _BATCH):
             part = frames[start : start + _BATCH]
@@ -202,16 +203,6 @@ def _check_size(size: int, latent: int) -> None:
             f"shrinks pictures to 1/{_SHRUNK} of their side"
         )
     Whole(1).check(latent, "latent")
-
-
-def _check_frames(frames: np.ndarray, size: int) -> np.ndarray:
-    frames = np.asarray(frames)
-    if frames.dtype != np.uint8 or frames.shape[1:] != (size, size, 3):
-        raise ValueError(
-            f"the frames are {frames.dtype} of shape {frames.shape}; uint8 of shape "
-            f"(n, {size}, {size}, 3) is needed"
-        )
-    return frames
 
 
 def train_autoencoder(
@@ -291,7 +282,7 @@ def _passes(
             item = listed[i]
             if not isinstance(item, Trajectory):
                 found = True
-                yield _check_frames(np.asarray(item)[None], size)[0]
+                yield check_frames(np.asarray(item)[None], size)[0]
             elif item.name not in damaged:
                 try:
                     for t, frame in enumerate(item.frames(size=size)):

@@ -24,10 +24,5 @@ def camera_targets(angles: np.ndarray) -> np.ndarray:
     angles = np.asarray(angles, float)
     if not np.isfinite(angles).all():
         raise ValueError("camera angles must be finite")
-    clipped = np.clip(angles, BINS[0], BINS[-1])
-    low = np.clip(np.searchsorted(BINS, clipped, side="right") - 1, 0, len(BINS) - 2)
-    share = (clipped - BINS[low]) / (BINS[low + 1] - BINS[low])
-    out = np.zeros((*angles.shape, len(BINS)), np.float32)
-    np.put_along_axis(out, low[..., None], (1 - share)[..., None], axis=-1)
-    np.put_along_axis(out, (low + 1)[..., None], share[..., None], axis=-1)
-    return out
+    shares = [np.interp(angles, BINS, bin) for bin in np.eye(len(BINS))]
+    return np.stack(shares, axis=-1).astype(np.float32)

@@ -244,7 +244,8 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
             choices: Sequence[Any] = (0, 1) if head in BUTTONS else ENUMS[head]
             whole = given.ndim == 0 and given.dtype.kind in "biu"
             if not whole or not 0 <= int(given) < len(choices):
-                options = "0 or 1" if head in BUTTONS else _listed(choices)
+                numbered = ", ".join(f"{i} {choice}" for i, choice in enumerate(choices))
+                options = "0 or 1" if head in BUTTONS else f"an index: {numbered}"
                 raise ValueError(f"{head}={value!r} is not possible; needed is {options}")
             named[head] = choices[int(given)]
             if head not in self.task.heads and named.pop(head) not in (0, "none"):
@@ -270,7 +271,3 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
             "diamond": np.int64(self._diamond),
             "pov": answer["arrays"]["pov"],
         }
-
-
-def _listed(values: Sequence[Any]) -> str:
-    return "an index: " + ", ".join(f"{i} {value}" for i, value in enumerate(values))

@@ -14,7 +14,7 @@ import numpy as np
 
 from align_rudder.minerl.spaces import FRAME_SIZE, HELD, ITEMS
 
-__all__ = ["BORDER_COLORS", "FULL", "PICTURE_SIZE", "draw_pictures", "shrink"]
+__all__ = ["BORDER_COLORS", "FULL", "PICTURE_SIZE", "check_frames", "draw_pictures", "shrink"]
 
 PICTURE_SIZE = 48
 FULL = 96  # items from which on a square is black
@@ -48,9 +48,7 @@ def draw_pictures(frames: np.ndarray, inventory: np.ndarray, held: np.ndarray) -
         inventory: Counts of `ITEMS` (T, 18).
         held: Index in `HELD` of the item in the main hand (T,).
     """
-    shape = (len(frames), FRAME_SIZE, FRAME_SIZE, 3)
-    if frames.shape != shape or frames.dtype != np.uint8:
-        raise ValueError(f"frames are {frames.dtype} {frames.shape}; uint8 {shape} is needed")
+    check_frames(frames, FRAME_SIZE)
     if inventory.shape != (len(frames), len(ITEMS)):
         raise ValueError(f"inventory is {inventory.shape}; {(len(frames), len(ITEMS))} is needed")
     if held.shape != (len(frames),):
@@ -63,6 +61,17 @@ def draw_pictures(frames: np.ndarray, inventory: np.ndarray, held: np.ndarray) -
     bar = np.repeat(grey, _SQUARE, axis=1)[:, None, :, None]
     drawn[:, _TOP : _TOP + _SQUARE, _LEFT : _LEFT + len(ITEMS) * _SQUARE] = bar
     return shrink(drawn, PICTURE_SIZE)
+
+
+def check_frames(frames: np.ndarray, size: int) -> np.ndarray:
+    """Return frames that are (n, size, size, 3), uint8; others are refused."""
+    frames = np.asarray(frames)
+    if frames.dtype != np.uint8 or frames.shape[1:] != (size, size, 3):
+        raise ValueError(
+            f"the frames are {frames.dtype} of shape {frames.shape}; uint8 of shape "
+            f"(n, {size}, {size}, 3) is needed"
+        )
+    return frames
 
 
 def shrink(frames: np.ndarray, size: int) -> np.ndarray:

@@ -215,7 +215,8 @@ def as_text(
     lines = [f"aligned, the {len(chosen)} shortest with a diamond:"]
     lines += [f"{i:>3}  {len(t):>6} steps  {t.task}/{t.name}" for i, t in enumerate(chosen)]
     lines += ["", summary.as_text(model), ""]
-    tasks = _tasks(subtasks)
+    there = {s.trajectory.task for task in subtasks for s in task.segments}
+    tasks = [task for task in TASKS if task in there]
     heads = [task.removeprefix("MineRL").removesuffix("-v0") for task in tasks]
     head = f"{'sub-goal':>8}  {'segments':>8}  {'steps':>8}  {'median':>6}  "
     lines.append(head + "".join(f"{name:>{len(name)}}  " for name in heads) + "event")
@@ -256,8 +257,3 @@ def as_data(
             for task in subtasks
         ],
     }
-
-
-def _tasks(subtasks: Sequence[PoolSubTask]) -> list[str]:
-    there = {s.trajectory.task for task in subtasks for s in task.segments}
-    return [task for task in TASKS if task in there]

@@ -16,7 +16,6 @@ import time
 from collections.abc import Mapping, Sequence
 from multiprocessing import Pipe
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from align_rudder.minerl.server import pack, unpack
@@ -49,20 +48,16 @@ class MineRLServerError(RuntimeError):
     """The process that runs the environment failed; the message says what it last printed."""
 
 
-def _small_world() -> ModuleType:
-    """Return the module that `module="scripted"` names."""
-    return importlib.import_module("align_rudder.minerl.testing.scripted")
-
-
-def _check_world(task: str, options: Mapping[str, Any]) -> None:
-    """Say what is wrong with options of the small world, before a process is started for it."""
-    world = _small_world().ScriptedEnv
-    known = [name for name in inspect.signature(world).parameters if name != "task"]
+def _small_world(task: str, options: Mapping[str, Any]) -> str:
+    """Return what `module="scripted"` stands for; say what is wrong with options before it runs."""
+    scripted = importlib.import_module("align_rudder.minerl.testing.scripted")
+    known = [name for name in inspect.signature(scripted.make).parameters if name != "task"]
     if unknown := [name for name in options if name not in known]:
         raise ValueError(
             f"the small world has no option {', '.join(unknown)}; it has {', '.join(known)}"
         )
-    world(task, **options)
+    scripted.make(task, **options)
+    return f"{scripted.__file__}:make"
 
 
 def has_minerl() -> bool:
@@ -103,8 +98,7 @@ def server_command(
             f"interpreter that has minerl. {INSTALL}"
         )
     if module == "scripted":
-        _check_world(task, options)
-        module = f"{_small_world().__file__}:make"
+        module = _small_world(task, options)
     if module is not None and ":" not in module:
         raise ValueError(
             f'module={module!r}; needed is "scripted", "package.module:function" or '

@@ -127,23 +127,21 @@ def train(
     return trainer.made
 
 
+@dataclass
 class _Trainer:
     """Makes the agents of a folder; what is there is loaded."""
 
-    def __init__(
-        self,
-        folder: Path,
-        configuration: dict[str, Any],
-        training: MineRLTraining,
-        subtasks: Sequence[PoolSubTask],
-        envs: Sequence[TrackedEnv],
-        progress: bool,
-        stop: Stop,
-    ) -> None:
-        self.folder, self.configuration, self.training = folder, configuration, training
-        self.subtasks, self.envs = subtasks, envs
-        self.progress, self.stop, self.made = progress, stop, 0
-        self._recorded, n = folder / "replays.npz", len(subtasks)
+    folder: Path
+    configuration: dict[str, Any]
+    training: MineRLTraining
+    subtasks: Sequence[PoolSubTask]
+    envs: Sequence[TrackedEnv]
+    progress: bool
+    stop: Stop
+    made: int = 0
+
+    def __post_init__(self) -> None:
+        self._recorded, n = self.folder / "replays.npz", len(self.subtasks)
         with advised():
             there = self._recorded.is_file()
             self.replays = Replays.load(self._recorded, n) if there else Replays(n)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from align_rudder.files import LARGEST, Anything, Archive, Array, Each, read_json
+from align_rudder.files import LARGEST, Anything, Archive, Array, Each, Whole, read_json
 from align_rudder.minerl.frames import count_frames, read_frames
 from align_rudder.minerl.spaces import (
     DIAMOND_REWARD,
@@ -93,15 +93,12 @@ class Trajectory:
         """The content of `metadata.json`."""
         try:
             found = read_json(self.path / "metadata.json", Each(Anything()), constants=True)
+            for key in ("duration_steps", "true_video_frame_count"):
+                Whole(1).check(found.get(key), key)
         except FileNotFoundError:
             raise self.damaged("it has no metadata.json") from None
         except (OSError, ValueError) as error:
-            raise self.damaged(f"metadata.json cannot be read: {error}") from error
-        for key in ("duration_steps", "true_video_frame_count"):
-            if not isinstance(found.get(key), int) or not 1 <= found[key] < 2**31:
-                raise self.damaged(
-                    f"metadata.json has {key} = {found.get(key)!r}; a count above 0 is needed"
-                )
+            raise self.damaged(f"metadata.json cannot be used: {error}") from error
         return found
 
     def __len__(self) -> int:

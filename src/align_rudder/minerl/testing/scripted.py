@@ -46,13 +46,14 @@ REWARDS = {
     "crafting_table": 4,
     "wooden_pickaxe": 8,
     "cobblestone": 16,
-    "furnace": 32,
     "stone_pickaxe": 32,
     "iron_ore": 64,
+    "furnace": 32,
     "iron_ingot": 128,
     "iron_pickaxe": 256,
     "diamond": 1024,
 }
+"""What is paid for the first of each item, in the order in which they are first had."""
 LIMITS = {
     "MineRLObtainDiamond-v0": 18000,
     "MineRLObtainIronPickaxe-v0": 6000,

@@ -29,20 +29,7 @@ __all__ = [
     "write_trajectory",
 ]
 
-CHAIN = (
-    "log",
-    "planks",
-    "stick",
-    "crafting_table",
-    "wooden_pickaxe",
-    "cobblestone",
-    "stone_pickaxe",
-    "iron_ore",
-    "furnace",
-    "iron_ingot",
-    "iron_pickaxe",
-    "diamond",
-)
+CHAIN = tuple(REWARDS)
 """The items in the order in which they are first had."""
 
 Arrays = dict[str, np.ndarray]
