@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain, islice
@@ -115,9 +115,7 @@ def _decoded(
     path: str | os.PathLike[str], start: int, stop: int | None, size: int | None
 ) -> Iterator[np.ndarray]:
     with _opened(path) as (container, stream):
-        convert = _Converter(path, size)
-        for frame in islice(container.decode(stream), start, stop):
-            yield convert(frame)
+        yield from _pictures(path, islice(container.decode(stream), start, stop), size)
 
 
 def _sought(
@@ -128,33 +126,30 @@ def _sought(
         decoded = container.decode(stream)
         first = next((frame for frame in decoded if frame.pts is None or frame.pts >= time), None)
         if first is not None and first.pts == time:
-            convert = _Converter(path, size)
-            for frame in islice(chain([first], decoded), None if stop is None else stop - start):
-                yield convert(frame)
+            wanted = islice(chain([first], decoded), None if stop is None else stop - start)
+            yield from _pictures(path, wanted, size)
             return
     yield from _decoded(path, start, stop, size)  # the seek went past it
 
 
-class _Converter:
-    """Turns decoded frames into RGB arrays; kept, as setting it up costs more than a frame."""
+def _pictures(
+    path: str | os.PathLike[str], frames: Iterable[Any], size: int | None
+) -> Iterator[np.ndarray]:
+    """Yield decoded frames as RGB arrays."""
+    from av.video.reformatter import VideoReformatter
 
-    def __init__(self, path: str | os.PathLike[str], size: int | None) -> None:
-        from av.video.reformatter import VideoReformatter
-
-        self.path, self.size, self.reformatter = path, size or FRAME_SIZE, VideoReformatter()
-
-    def __call__(self, frame: Any) -> np.ndarray:
+    side, convert = size or FRAME_SIZE, VideoReformatter()  # once: it costs more than a frame
+    for frame in frames:
         if (frame.width, frame.height) != (FRAME_SIZE, FRAME_SIZE):
             raise ValueError(
-                f"{self.path} has frames of {frame.width}×{frame.height}; MineRL's are "
+                f"{path} has frames of {frame.width}×{frame.height}; MineRL's are "
                 f"{FRAME_SIZE}×{FRAME_SIZE}"
             )
-        picture = self.reformatter.reformat(
+        yield convert.reformat(
             frame,
-            width=self.size,
-            height=self.size,
+            width=side,
+            height=side,
             format="rgb24",
-            interpolation=None if self.size == FRAME_SIZE else "AREA",
+            interpolation=None if side == FRAME_SIZE else "AREA",
             threads=1,
-        )
-        return picture.to_ndarray()
+        ).to_ndarray()

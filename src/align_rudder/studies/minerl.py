@@ -86,7 +86,7 @@ def results(work: Path, episodes: int, progress: bool = True) -> dict[str, Any]:
         "training": configuration,
         "max_steps": MAX_STEPS,
         "seed": SEED,
-        "played": _play(work, episodes, progress),
+        "played": _play(work, configuration, episodes, progress),
         "subtasks": [success_rates(work / "run", k) for k in range(len(configuration["goals"]))],
     }
 
@@ -96,15 +96,15 @@ def _uniform(task: Any, seen: jax.Array, subtask: jax.Array, cell: jax.Array) ->
     return {head: jnp.zeros(n) for head, n in HEAD_SIZES.items()}, jnp.zeros(())
 
 
-def _play(work: Path, episodes: int, progress: bool) -> dict[str, Any]:
+def _play(
+    work: Path, configuration: dict[str, Any], episodes: int, progress: bool
+) -> dict[str, Any]:
     """Return how far each player comes in new worlds."""
     model, found = AlignRudder.load(work / "model.npz"), {}
-    stages = ("cloned", "agent", "manager")
-    players = {stage: load_players(work / "run", stage) for stage in stages}
-    settings = players["cloned"][1]
     everyone = {"random": Players([jax.tree_util.Partial(_uniform)])}
-    everyone |= {stage: players[stage][0] for stage in stages}
-    seen = {"skip": settings["skip"], "frames": settings["frames"]}
+    for stage in ("cloned", "agent", "manager"):
+        everyone[stage] = load_players(work / "run", stage)[0]
+    seen = {name: configuration[name] for name in ("skip", "frames")}
     tracked = open_game(model, module="scripted", world=WORLD, **seen)
     with tracked.env:
         for name, who in everyone.items():
