@@ -49,7 +49,7 @@ def test_recordings_are_saved_and_loaded(env, tmp_path):
     assert Replays.load(tmp_path / "none.npz", 3).kept == [[], [], []]
     for seed in range(3):
         env.begin(seed)
-        for m in [LEFT] * int(env.obs["place"]) + [USE] + [RIGHT] * (LENGTH - 1) + [USE]:
+        for m in path(int(env.obs["place"]))[:-1]:
             if env.step({"move": m}).reached:
                 replays.add(env)
     replays.save(tmp_path / "replays.npz")

@@ -93,11 +93,20 @@ def test_the_diamond_chain_is_found_in_a_pool_of_all_tasks(source):
         assert rr.rewards.sum() > 0  # all tasks begin with a log
 
 
+@pytest.fixture
+def datasets(tmp_path, monkeypatch):
+    """The folder of local Minari datasets."""
+    pytest.importorskip("minari")
+    folder = tmp_path / "datasets"
+    folder.mkdir()
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(folder))
+    return folder
+
+
 @pytest.mark.parametrize("frame_size", [None, 16])
-def test_minari_dataset(source, tmp_path, monkeypatch, frame_size):
-    minari = pytest.importorskip("minari")
-    (tmp_path / "datasets").mkdir()
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
+def test_minari_dataset(source, tmp_path, datasets, frame_size):
+    import minari
+
     trajectories = [t for t in find_trajectories(source) if len(t) < 260]
     write_dataset(tmp_path / "long", 1, task=TREECHOP, lengths=[1100])  # is written in two parts
     trajectories += find_trajectories(tmp_path / "long")
@@ -127,11 +136,7 @@ def test_minari_dataset(source, tmp_path, monkeypatch, frame_size):
     assert len(next(dataset.iterate_episodes([0]))) == len(trajectories[0])
 
 
-def test_a_minari_dataset_is_whole_or_not_there(root, tmp_path, monkeypatch):
-    pytest.importorskip("minari")
-    datasets = tmp_path / "datasets"
-    datasets.mkdir()
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(datasets))
+def test_a_minari_dataset_is_whole_or_not_there(root, datasets):
     trajectories = find_trajectories(root, [TREECHOP])
     os.truncate(trajectories[1].video, 500)
     with pytest.raises(DamagedTrajectoryError, match=trajectories[1].name):

@@ -143,14 +143,16 @@ def rewrite_array(path, name, change):
     )
 
 
+def frame_count(path):
+    return json.loads((path / "metadata.json").read_text())["true_video_frame_count"]
+
+
 def one_frame_more(path):
-    n = json.loads((path / "metadata.json").read_text())["true_video_frame_count"]
-    write_video(path / "recording.mp4", numbered_frames(n + 1))
+    write_video(path / "recording.mp4", numbered_frames(frame_count(path) + 1))
 
 
 def index_first(path, kept):
-    n = json.loads((path / "metadata.json").read_text())["true_video_frame_count"]
-    write_video(path / "recording.mp4", numbered_frames(n), index_first=True)
+    write_video(path / "recording.mp4", numbered_frames(frame_count(path)), index_first=True)
     truncate(path / "recording.mp4", kept)
 
 
@@ -223,13 +225,7 @@ DAMAGES = {
     "steps text": (lambda p: rewrite(p, duration_steps="7"), "duration_steps is '7'"),
     "count gone": (lambda p: rewrite(p, true_video_frame_count=None), "frame_count is None"),
     "count one less": (
-        lambda p: rewrite(
-            p,
-            true_video_frame_count=json.loads((p / "metadata.json").read_text())[
-                "true_video_frame_count"
-            ]
-            - 1,
-        ),
+        lambda p: rewrite(p, true_video_frame_count=frame_count(p) - 1),
         "recording.mp4 has",
     ),
     "too few frames": (lambda p: rewrite(p, true_video_frame_count=20), "counts 20 frames"),
