@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
-from align_rudder.cli.options import check_figure, check_least
-from align_rudder.files import check_outputs, write_figure, write_json
+from align_rudder.cli.options import check_figure, check_least, check_options
+from align_rudder.files import Number, check_outputs, write_figure, write_json
 from align_rudder.runs.progress import bars_or_lines
 
 if TYPE_CHECKING:
@@ -155,8 +155,7 @@ class Events:
 
         check_least(self, n=2, max_events=1, frame_size=8, latent=1, steps=1, seed=0)
         check_figure(self.figure)
-        if not 0 < self.subgoal_share <= 1:
-            raise ValueError(f"--subgoal-share is {self.subgoal_share}; a share up to 1 is needed")
+        check_options(self, {"subgoal_share": Number(above=0, high=1)})
         kept = str(beside_model(self.output, "segments"))
         trained = str(beside_model(self.output, "autoencoder")) if self.train_autoencoder else None
         check_outputs(self.output, kept, self.figure, self.json, trained)

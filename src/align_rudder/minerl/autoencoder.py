@@ -285,10 +285,9 @@ def _passes(
                 yield check_frames(np.asarray(item)[None], size)[0]
             elif item.name not in damaged:
                 try:
-                    for t, frame in enumerate(item.frames(size=size)):
-                        if t % every == 0:
-                            found = True
-                            yield frame
+                    for frame in islice(item.frames(size=size), 0, None, every):
+                        found = True
+                        yield frame
                 except DamagedTrajectoryError as error:
                     damaged.add(item.name)
                     warn(f"the auto-encoder does without a damaged trajectory: {error}")

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 
@@ -92,10 +91,7 @@ def _batches(indices: np.ndarray, size: int) -> np.ndarray:
 
 def _held_out_score(samples: Samples, indices: np.ndarray, batch: int, agent: SubAgent) -> float:
     """Return the mean loss of an agent on some samples, negative: the higher the better."""
-    losses = []
-    for part in _batches(indices, batch):
-        seen, targets = samples.batch(part)
-        losses.append(_losses(agent, jnp.asarray(seen), jax.tree.map(jnp.asarray, targets)))
+    losses = [_losses(agent, *samples.batch(part)) for part in _batches(indices, batch)]
     return -float(np.concatenate(losses)[: len(indices)].mean())
 
 
@@ -138,10 +134,7 @@ def clone_sub_agent(
         losses = []
         shuffled = np.random.default_rng([seed, epoch]).permutation(training)
         for part in _batches(shuffled, cloning.batch):
-            seen, targets = samples.batch(part)
-            agent, opt_state, loss = _update(
-                agent, opt_state, optimizer, jnp.asarray(seen), jax.tree.map(jnp.asarray, targets)
-            )
+            agent, opt_state, loss = _update(agent, opt_state, optimizer, *samples.batch(part))
             losses.append(float(loss))
         mean = float(np.mean(losses))
         if not np.isfinite(mean):

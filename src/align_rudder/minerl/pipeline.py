@@ -13,6 +13,7 @@ import numpy as np
 
 from align_rudder import summary
 from align_rudder.episodes import Episode
+from align_rudder.files import Number
 from align_rudder.minerl.convert import episode_of
 from align_rudder.minerl.dataset import Pool, Trajectory, shortest_with_diamond
 from align_rudder.minerl.events import InventoryEvents
@@ -122,8 +123,7 @@ def fit_events(
                 print(task.goal.symbol, len(task.segments))
     """
     _check_pool(pool)
-    if not 0 < subgoal_share <= 1:
-        raise ValueError(f"subgoal_share={subgoal_share} is a share; above 0, at most 1 is needed")
+    Number(above=0, high=1).check(subgoal_share, "subgoal_share")
     demos = demonstrations(pool, n, features, workers=workers, progress=progress)
     encoder = InventoryEvents(max_events, features=None if features is None else _ENTRY)
     model = AlignRudder(

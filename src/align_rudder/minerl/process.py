@@ -156,17 +156,13 @@ class ServerProcess:
         what = str(request["do"])
         if self.failed:
             raise self._failure(f"cannot {what}, the process is gone")
-        try:
-            self._connection.send_bytes(pack(request))
-        except OSError as error:
-            raise self._failure(f"ended before {what} ({error})") from error
-        except BaseException:
-            self.kill()
-            raise
-        return self._receive(timeout, what)
+        return self._receive(timeout, what, pack(request))
 
-    def _receive(self, timeout: float, what: str) -> dict[str, Any]:
+    def _receive(self, timeout: float, what: str, message: bytes = b"") -> dict[str, Any]:
+        """Send a message, if there is one, and return the answer."""
         try:
+            if message:
+                self._connection.send_bytes(message)
             self._wait(time.monotonic() + timeout)
             answer, arrays = unpack(self._connection.recv_bytes())
         except TimeoutError as error:

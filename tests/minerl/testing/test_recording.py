@@ -122,9 +122,9 @@ def test_an_interrupted_recording_goes_on_and_leaves_nothing_half_done(tmp_path,
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n": 0}, "n=0"),
+        ({"n": 0}, "n is 0"),
         ({"noise": float("nan")}, "noise=nan; 0 to 0.5"),
-        ({"seed": -1}, "seed=-1"),
+        ({"seed": -1}, "seed is -1"),
         ({"world": {"foo": 3}}, "no option foo; it has version, stage, distance, spread, hits"),
         ({"world": {"hits": "abc"}}, "hits='abc' is no whole number"),
         ({"world": {"hits": 1.5}}, r"hits=1\.5 is no whole number"),

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from align_rudder.files import Whole, check_values
 from align_rudder.minerl.environment import MineRLEnv
 from align_rudder.minerl.spaces import BUTTONS, DO_NOTHING, ENUMS, HEADS, HELD, ITEMS, format_of
 from align_rudder.minerl.testing.scripted import scripted_action
@@ -57,8 +58,7 @@ def record_dataset(
     Returns:
         The folders of the trajectories.
     """
-    if n < 1 or seed < 0:
-        raise ValueError(f"n={n}, seed={seed}; n must be at least 1, seed at least 0")
+    check_values(n=(n, Whole(1)), seed=(seed, Whole()))
     if not 0 <= noise <= 0.5:
         raise ValueError(f"noise={noise}; 0 to 0.5 is needed, or the diamond is never reached")
     options = {**(world or {}), "version": version}
