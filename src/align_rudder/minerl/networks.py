@@ -212,7 +212,8 @@ def new_manager(key: jax.Array, n_subtasks: int, prior: float = 8.0) -> Manager:
 
 def split_heads(out: jax.Array) -> dict[str, jax.Array]:
     """Return the logits of each head from the units of the last layer (…, 61)."""
-    parts = jnp.split(out, np.cumsum(_WIDTHS)[:-1], axis=-1)
+    ends = np.cumsum(_WIDTHS)
+    parts = [out[..., end - width : end] for width, end in zip(_WIDTHS, ends, strict=True)]
     # A button is pressed with probability σ(unit): the same as logits (0, unit).
     return {
         head: jnp.concatenate([jnp.zeros_like(x), x], axis=-1) if x.shape[-1] == 1 else x
