@@ -98,7 +98,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     write_whole(path, lambda file: file.write(text.encode(errors="replace")))
 
 
-def write_figure(path: str | os.PathLike[str], figure: Any) -> None:
+def write_figure(path: str | os.PathLike[str], figure: Any, dpi: int = 150) -> None:
     """Write a figure of Matplotlib in the form that the file's ending says, PNG without one."""
     form = Path(path).suffix.removeprefix(".") or "png"
-    write_whole(path, lambda file: figure.savefig(file, format=form, dpi=150))
+    write_whole(path, lambda file: figure.savefig(file, format=form, dpi=dpi))

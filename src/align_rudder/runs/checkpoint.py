@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from align_rudder.files import Anything, Array, Each, Flags, Floats, Format, Ints
+from align_rudder.files import Anything, Each, Format, array_like
 from align_rudder.runs.claim import OtherConfigurationError, differences
 from align_rudder.runs.interrupt import Stop
 
@@ -126,19 +126,10 @@ def tree_of(arrays: Mapping[str, np.ndarray], like: Any, largest: float = np.inf
         is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         if is_key:
             leaf = jax.eval_shape(jax.random.key_data, leaf)
-        array = jnp.asarray(_kind_of(leaf, largest).check(arrays[name], f"the array {name!r}", {}))
+        kind = array_like(leaf, largest=largest)
+        array = jnp.asarray(kind.check(arrays[name], f"the array {name!r}", {}))
         leaves.append(jax.random.wrap_key_data(array) if is_key else array)
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
-
-
-def _kind_of(leaf: Any, largest: float) -> Array:
-    """Return what the array of a leaf may be."""
-    if leaf.dtype == bool:
-        return Flags(*leaf.shape)
-    if jnp.issubdtype(leaf.dtype, jnp.integer):
-        bounds = jnp.iinfo(leaf.dtype)
-        return Ints(*leaf.shape, low=int(bounds.min), high=int(bounds.max), dtype=leaf.dtype)
-    return Floats(*leaf.shape, low=-largest, high=largest, dtype=leaf.dtype)
 
 
 _MADE_AGAIN = "Delete that file: the same command makes it again and keeps all others"

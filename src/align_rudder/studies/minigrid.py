@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from align_rudder.files import write_whole
+from align_rudder.files import write_text
 from align_rudder.runs.lock import only_here
 from align_rudder.runs.rows import JsonRows
 from align_rudder.runs.workers import Workers
@@ -191,8 +191,7 @@ def put_table(rows: Sequence[Row], page: Path) -> None:
     """Replace the table of a page, which stands between two marks."""
     before, rest = page.read_text("utf-8").split(MARKS[0])
     table = success_table(rows).markdown()
-    text = f"{before}{MARKS[0]}\n{table}\n{MARKS[1]}{rest.split(MARKS[1])[1]}"
-    write_whole(page, lambda file: file.write(text.encode()))
+    write_text(page, f"{before}{MARKS[0]}\n{table}\n{MARKS[1]}{rest.split(MARKS[1])[1]}")
 
 
 def success_figure(rows: Sequence[Row]) -> Figure:
