@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, ClassVar, Literal
@@ -245,12 +245,7 @@ class Evaluate:
 class Diamond:
     """ObtainDiamond on Craftax-Classic: demonstrations, sub-agents, manager."""
 
-    command: Annotated[
-        Annotated[Demos, tyro.conf.subcommand("demos")]
-        | Annotated[Train, tyro.conf.subcommand("train")]
-        | Annotated[Evaluate, tyro.conf.subcommand("evaluate")],
-        tyro.conf.arg(name=""),
-    ] = field()
+    command: Annotated[Demos | Train | Evaluate, tyro.conf.arg(name="")]
 
     def run(self) -> None:
         """Run the command."""

@@ -10,11 +10,22 @@ import numpy as np
 
 from align_rudder._compile import njit
 from align_rudder.episodes import Episode
+from align_rudder.files import Flags, Floats, Ints, check_arrays
 
 __all__ = ["Outcome", "TabularMDP", "optimal_policy", "rollout", "slippery"]
 
 Outcome = tuple[float, int, float, bool]
 """Probability, next state, reward, and whether the episode ends."""
+
+_OUTCOMES = ("states", "actions", "outcomes")
+_TABLES = {
+    "next_states": Ints(*_OUTCOMES, high="states"),
+    "cumulative": Floats(*_OUTCOMES),
+    "rewards": Floats(*_OUTCOMES),
+    "terminal": Flags(*_OUTCOMES),
+    "starts": Floats("states", low=0),
+    "time_factor": Floats("horizon+1"),
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,31 +53,22 @@ class TabularMDP:
 
     def __post_init__(self) -> None:
         shape = self.next_states.shape
-        for name in ("cumulative", "rewards", "terminal"):
-            if getattr(self, name).shape != shape:
-                raise ValueError(f"{name} has shape {getattr(self, name).shape}, needed is {shape}")
-        if not np.allclose(self.cumulative[..., -1], 1.0):
-            raise ValueError(
-                "the probabilities of the outcomes of a state and action must sum to 1"
-            )
         if self.next_states.ndim != 3 or 0 in shape:
             raise ValueError(
                 f"next_states has shape {shape}; needed is (states, actions, outcomes)"
             )
-        if self.next_states.dtype.kind not in "iu":
-            raise ValueError(f"next_states has type {self.next_states.dtype}; needed are integers")
         if self.horizon < 1:
             raise ValueError(f"horizon={self.horizon} must be at least 1")
-        if not np.isfinite(self.rewards).all() or not np.isfinite(self.time_factor).all():
-            raise ValueError("rewards and time_factor must be finite; there is NaN or infinity")
-        if (self.probabilities < -1e-12).any() or (np.asarray(self.starts) < 0).any():
+        tables = {name: getattr(self, name) for name in _TABLES}
+        check_arrays(tables, _TABLES, {"horizon": self.horizon})
+        if not np.allclose(self.cumulative[..., -1], 1.0):
+            raise ValueError(
+                "the probabilities of the outcomes of a state and action must sum to 1"
+            )
+        if (self.probabilities < -1e-12).any():
             raise ValueError("a probability is negative")
-        if self.next_states.min() < 0 or self.next_states.max() >= shape[0]:
-            raise ValueError(f"next_states must be 0 to {shape[0] - 1}")
-        if self.starts.shape != (shape[0],) or not np.isclose(self.starts.sum(), 1.0):
+        if not np.isclose(self.starts.sum(), 1.0):
             raise ValueError(f"starts must hold {shape[0]} probabilities that sum to 1")
-        if self.time_factor.shape != (self.horizon + 1,):
-            raise ValueError(f"time_factor must have {self.horizon + 1} entries, one for each step")
 
     @property
     def n_states(self) -> int:

@@ -283,9 +283,7 @@ def _moving_rate(reached: np.ndarray, failed: np.ndarray, window: int) -> np.nda
     """Return successes per tries over the last `window` updates; NaN where nothing was tried."""
 
     def last(counts: np.ndarray) -> np.ndarray:
-        sums = np.concatenate([[0.0], np.cumsum(counts)])
-        end = np.arange(1, len(counts) + 1)
-        return sums[end] - sums[np.maximum(end - window, 0)]
+        return np.convolve(counts, np.ones(window))[: len(counts)]
 
     tries = last(reached + failed)
     return np.divide(last(reached), tries, out=np.full(len(tries), np.nan), where=tries > 0)

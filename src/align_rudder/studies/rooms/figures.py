@@ -120,7 +120,6 @@ def learning_curves(
     records: Sequence[TrialRecord],
     demos: Sequence[int],
     protocol: Protocol,
-    titles: str = "{} demonstrations",
 ) -> Figure:
     """Return mean return while learning, a panel for each number of demonstrations.
 
@@ -143,7 +142,7 @@ def learning_curves(
             mean = values.mean(axis=0)
             error = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
             _line(ax, name, grid, mean, (mean - error, mean + error), marked=False)
-        ax.set_title(titles.format(n), fontsize=10, loc="left")
+        ax.set_title(f"{n} demonstrations", fontsize=10, loc="left")
         ax.set(xscale="log", xlabel="episodes")
         _thousands(ax, "x")
         ax.spines[["top", "right"]].set_visible(False)
