@@ -117,7 +117,7 @@ Bytes = partial(Array, None, kinds="u", low=0, high=255, dtype=np.uint8)
 
 
 def array_like(leaf: Any, *steps: int | str, largest: float = LARGEST) -> Array:
-    """Return what an array in the place of this one may be: of its shape and type.
+    """Return the kind of the arrays that have the shape and the type of this one.
 
     Args:
         leaf: The array; it need only have shape and dtype.

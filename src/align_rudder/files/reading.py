@@ -22,7 +22,7 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def check_file(path: str | os.PathLike[str], most: int | None = None) -> Path:
-    """Return the path of a file, or say that there is none, or that it is larger than `most`."""
+    """Return the path of a file; an error if there is none, or if it is larger than `most`."""
     path = Path(path)
     try:
         there, folder = path.is_file(), path.is_dir()

@@ -52,7 +52,7 @@ def _narrow(array: np.ndarray) -> np.ndarray:
 
 
 def digest(tree: Any) -> str:
-    """Return a short name of the contents of a tree of arrays."""
+    """Return a digest of a tree of arrays."""
     out = hashlib.sha256()
     for name, leaf in _named(tree):
         array = np.asarray(leaf)
@@ -137,7 +137,7 @@ _MADE_AGAIN = "Delete that file: the same command makes it again and keeps all o
 
 @contextmanager
 def advised(advice: str = _MADE_AGAIN) -> Iterator[None]:
-    """Say of a damaged file how to go on."""
+    """Add to errors about a damaged file how to go on."""
     try:
         yield
     except OtherConfigurationError:
@@ -152,7 +152,7 @@ class Checkpoint:
     Args:
         path: The file.
         configuration: What it belongs to; another one is refused.
-        stop: Whether the training was asked to stop: then it is saved, and left.
+        stop: Whether the training was asked to stop; then it is saved, and ends.
         every: Seconds after which it is saved in any case.
         beside: Called with each saving, to save what else is needed.
     """
@@ -182,14 +182,14 @@ class Checkpoint:
         return self.stop.asked or time.monotonic() - self._saved >= self.every
 
     def save(self, tree: Any, notes: Mapping[str, Any]) -> None:
-        """Save, be it time or not."""
+        """Save now."""
         save_tree(self.path, tree, self.configuration, notes)
         if self.beside is not None:
             self.beside()
         self._saved = time.monotonic()
 
     def offer(self, tree: Any, notes: Mapping[str, Any]) -> None:
-        """Save if it is time to; leave with `KeyboardInterrupt` if that was asked for."""
+        """Save if it is due; raise `KeyboardInterrupt` if the training was asked to stop."""
         if self.due:
             self.save(tree, notes)
         if self.stop.asked:

@@ -18,7 +18,7 @@ from align_rudder.baselines.lstm import LstmRudder
 from align_rudder.episodes import Episode
 from align_rudder.files import Kind, Number, Text, Whole
 from align_rudder.model import AlignRudder
-from align_rudder.show.figures.colors import OKABE_ITO
+from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
 from align_rudder.studies import paper
 from align_rudder.studies.report import Report
 from align_rudder.studies.rooms.methods import KEY_CHEST, MODELS, check_methods
@@ -47,7 +47,7 @@ _EXPLORATION = 0.2
 
 @dataclass(frozen=True)
 class Detection:
-    """A finished trial.
+    """A finished trial of key-event detection.
 
     Attributes:
         model: Name of the model.
@@ -115,16 +115,16 @@ def detect(name: str, demos: int, seed: int, tests: int = TESTS) -> Detection:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AlignRudderWarning)  # "no strategy" is a result, too
         model = _fitted(name, train, random, seed)
-    found = others = keys = false = 0
+    counts = np.zeros(4, int)
     for _ in range(tests):
         episode = env.observed(rollout(env.mdp, policy, rng, _EXPLORATION))
         rewards = model.redistribute(episode).rewards
         flags = rewards > rewards.mean()
         at = key_steps(episode)
-        found, keys = found + int(flags[at].sum()), keys + len(at)
-        false += int(flags.sum() - flags[at].sum())
-        others += len(flags) - len(at)
-    return Detection(name, demos, seed, tests, round(found / keys, 6), round(false / others, 6))
+        counts += flags[at].sum(), len(at), flags.sum(), len(flags)
+    found, keys, flagged, steps = counts.tolist()
+    detected, false = found / keys, (flagged - found) / (steps - keys)
+    return Detection(name, demos, seed, tests, round(detected, 6), round(false, 6))
 
 
 def _cells(found: Sequence[Detection], name: str, demos: int) -> np.ndarray:
@@ -176,8 +176,7 @@ def detection_figure(found: Sequence[Detection]) -> Figure:
         ax.set_title(title, fontsize=10, loc="left")
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("share, mean ± deviation")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+    legend_outside(figure, axes[0], 2)
     return figure
 
 

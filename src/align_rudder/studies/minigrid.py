@@ -86,7 +86,9 @@ def settings_in(options: Any) -> dict[str, Any]:
 def trials(
     base: Any, methods: Sequence[str], seeds: int, tuned: Sequence[Row]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield method and options of every trial, seed by seed: cut short, like stands with like.
+    """Yield method and options of every trial, seed by seed.
+
+    A study that is stopped early then still compares the methods on the same seeds.
 
     Args:
         base: Options that all trials share.
@@ -155,14 +157,17 @@ def _identity(method: str, seed: int, settings: dict[str, Any]) -> str:
 
 def mean_success(row: Row) -> float:
     """Return the mean success over a trial's training."""
-    return float(np.mean([won / began for began, won in row["curve"]]))
+    return float(np.mean(_rates(row)))
+
+
+def _rates(row: Row) -> list[float]:
+    return [won / began for began, won in row["curve"]]
 
 
 def _curve(row: Row) -> tuple[list[float], list[float]]:
     """Return steps and the success rate around them; the last is final."""
     steps = [(k + 0.5) * STRETCH for k in range(len(row["curve"]))]
-    rates = [won / began for began, won in row["curve"]]
-    return [*steps, row["settings"]["steps"]], [*rates, row["final"]]
+    return [*steps, row["settings"]["steps"]], [*_rates(row), row["final"]]
 
 
 def _by_method(rows: Sequence[Row]) -> dict[str, list[Row]]:

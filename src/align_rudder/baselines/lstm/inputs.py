@@ -70,7 +70,7 @@ class StepInputs:
     n_rows: int
 
     def fit(self, episodes: Sequence[Episode]) -> Self:
-        """Learn which values there are.
+        """Learn the categories, and the mean and deviation of the numbers.
 
         Args:
             episodes: Episodes of one environment.
@@ -206,7 +206,7 @@ class StepInputs:
 
     @classmethod
     def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the inputs that `state` described, or say what cannot be."""
+        """Return the inputs that `state` described; `ValueError` if they do not fit together."""
         Table({"shapes": SHAPES, "n_tokens": Whole(), "n_rows": Whole(1)}).check(header, "inputs")
         n_tokens, n_rows = header["n_tokens"], header["n_rows"]
         if 2 * n_tokens > len(arrays):

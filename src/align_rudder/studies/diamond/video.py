@@ -78,7 +78,7 @@ def record(
 
     Args:
         task: The task; with its sub-agents if `agent` is a manager.
-        agent: Who plays; its choices are drawn.
+        agent: The agent; its actions are sampled.
         key: Random key.
         n_worlds: Number of worlds.
         max_steps: Steps after which all are given up.

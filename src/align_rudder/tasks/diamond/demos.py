@@ -85,7 +85,7 @@ class Demonstration(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """What learning begins with.
+    """Task, demonstrations and the model of them, with which training begins.
 
     Attributes:
         task: The task.

@@ -289,7 +289,7 @@ class DiamondTask:
         return jax.tree.unflatten(jax.tree.structure(self.like), found)
 
     def checked_state(self, state: Any) -> DiamondState:
-        """Return one state from elsewhere in the types of this task, or say why it is none."""
+        """Return a state from elsewhere in the types of this task; `ValueError` if it is none."""
         if jax.tree.structure(state) != jax.tree.structure(self.like):
             raise ValueError(
                 "the state has other parts than a state of this task; it is of another version of "
