@@ -24,6 +24,7 @@ __all__ = [
     "arrays_of",
     "digest",
     "load_tree",
+    "named_leaves",
     "save_tree",
     "tree_of",
 ]
@@ -37,8 +38,9 @@ _TREE = Format(
 )
 
 
-def _named(tree: Any) -> list[tuple[str, Any]]:
-    return [(jax.tree_util.keystr(at), x) for at, x in jax.tree_util.tree_leaves_with_path(tree)]
+def named_leaves(tree: Any) -> dict[str, Any]:
+    """Return the leaves of a tree by their place in it, such as ".world.map"."""
+    return {jax.tree_util.keystr(at): x for at, x in jax.tree_util.tree_leaves_with_path(tree)}
 
 
 def _narrow(array: np.ndarray) -> np.ndarray:
@@ -54,7 +56,7 @@ def _narrow(array: np.ndarray) -> np.ndarray:
 def digest(tree: Any) -> str:
     """Return a digest of a tree of arrays."""
     out = hashlib.sha256()
-    for name, leaf in _named(tree):
+    for name, leaf in named_leaves(tree).items():
         array = np.asarray(leaf)
         out.update(f"{name}{array.shape}{array.dtype}".encode())
         out.update(array.tobytes())
@@ -82,7 +84,7 @@ def save_tree(
 def arrays_of(tree: Any) -> dict[str, np.ndarray]:
     """Return the leaves of a tree by their place in it, as files can hold them."""
     arrays = {}
-    for name, leaf in _named(tree):
+    for name, leaf in named_leaves(tree).items():
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             leaf = jax.random.key_data(leaf)
         array = np.asarray(leaf)
@@ -120,7 +122,7 @@ def tree_of(arrays: Mapping[str, np.ndarray], like: Any, largest: float = np.inf
         largest: How large numbers with a fraction may be; infinite ones are numbers too.
     """
     leaves = []
-    for name, leaf in _named(like):
+    for name, leaf in named_leaves(like).items():
         if name not in arrays:
             raise ValueError(f"it has no array {name!r}: it was written by another version")
         is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)

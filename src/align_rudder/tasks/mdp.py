@@ -126,32 +126,23 @@ class TabularMDP:
         n_actions = len(outcomes[0])
         if any(len(outcomes[s]) != n_actions for s in range(n_states)):
             raise ValueError("every state needs the same number of actions")
-        k = max(len(outcomes[s][a]) for s in range(n_states) for a in range(n_actions))
-        shape = (n_states, n_actions, k)
-        next_states, terminal = np.zeros(shape, np.int32), np.ones(shape, bool)
-        probabilities, rewards = np.zeros(shape), np.zeros(shape)
-        for s in range(n_states):
-            for a in range(n_actions):
-                for i, (p, s2, r, end) in enumerate(outcomes[s][a]):
-                    probabilities[s, a, i], next_states[s, a, i] = p, s2
-                    rewards[s, a, i], terminal[s, a, i] = r, end
-        cumulative = np.cumsum(probabilities, axis=2)
-        if not np.allclose(cumulative[..., -1], 1.0):
-            raise ValueError(
-                "the probabilities of the outcomes of a state and action must sum to 1"
-            )
-        cumulative[..., -1] = 1.0
-        if time_factor is None:
-            time_factor = np.ones(horizon + 1)
-        return cls(
-            next_states,
-            cumulative,
+        cells = [[list(outcomes[s][a]) for a in range(n_actions)] for s in range(n_states)]
+        k = max(len(cell) for row in cells for cell in row)
+        padded = [[cell + [(0.0, 0, 0.0, True)] * (k - len(cell)) for cell in row] for row in cells]
+        probabilities, next_states, rewards, terminal = (
+            np.ascontiguousarray(part) for part in np.moveaxis(np.array(padded, float), 3, 0)
+        )
+        mdp = cls(
+            next_states.astype(np.int32),
+            np.cumsum(probabilities, axis=2),
             rewards,
-            terminal,
+            terminal.astype(bool),
             np.asarray(starts, float),
             int(horizon),
-            np.asarray(time_factor, float),
+            np.asarray(np.ones(horizon + 1) if time_factor is None else time_factor, float),
         )
+        mdp.cumulative[..., -1] = 1.0  # without the rounding of the sum
+        return mdp
 
     @classmethod
     def from_gymnasium(cls, env: Any, horizon: int | None = None) -> Self:
@@ -223,10 +214,9 @@ def optimal_policy(mdp: TabularMDP, gamma: float = 0.99, tolerance: float = 1e-1
         raise ValueError(f"gamma={gamma} must be at least 0 and below 1")
     values = np.zeros(mdp.n_states)
     probabilities = mdp.probabilities
-    while True:
-        change = _sweep(values, mdp.next_states, probabilities, mdp.rewards, mdp.terminal, gamma)
-        if change <= tolerance:
-            break
+    tables = (mdp.next_states, probabilities, mdp.rewards, mdp.terminal, gamma)
+    while _sweep(values, *tables) > tolerance:
+        pass
     future = np.where(mdp.terminal, 0.0, gamma * values[mdp.next_states])
     q = (probabilities * (mdp.rewards + future)).sum(axis=2)
     return (q >= q.max(axis=1, keepdims=True) - 1e-9).argmax(axis=1)

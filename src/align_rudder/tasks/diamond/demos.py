@@ -18,13 +18,13 @@ from align_rudder.episodes import Episode
 from align_rudder.events import DeltaEvents
 from align_rudder.files import Flag, Format, Ints, Many
 from align_rudder.model import AlignRudder
+from align_rudder.runs.checkpoint import named_leaves
 from align_rudder.tasks.diamond.expert import MARGIN, Scene, expert_action
 from align_rudder.tasks.diamond.task import (
     FEATURES,
     DiamondState,
     DiamondTask,
     items_of,
-    leaf_names,
     vitals_of,
 )
 
@@ -267,7 +267,7 @@ def save_demonstrations(path: str | os.PathLike[str], demos: Sequence[Demonstrat
     """Save demonstrations as one npz file."""
     arrays = {}
     for i, demo in enumerate(demos):
-        for name, leaf in zip(leaf_names(demo.states), jax.tree.leaves(demo.states), strict=True):
+        for name, leaf in named_leaves(demo.states).items():
             arrays[f"{i}/{name}"] = leaf.astype(np.uint8) if name.endswith(".map") else leaf
         arrays[f"{i}/actions"] = demo.actions
     header = {"solved": [demo.solved for demo in demos]}

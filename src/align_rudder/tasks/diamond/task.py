@@ -15,6 +15,7 @@ from craftax.craftax_classic.game_logic import craftax_step, is_game_over
 from craftax.craftax_classic.world_gen import generate_world
 
 from align_rudder.files import Array, array_like, check_arrays
+from align_rudder.runs.checkpoint import named_leaves
 from align_rudder.tasks.diamond.names import DID
 
 __all__ = [
@@ -27,7 +28,6 @@ __all__ = [
     "DiamondTask",
     "Observation",
     "items_of",
-    "leaf_names",
     "vitals_of",
 ]
 
@@ -274,8 +274,7 @@ class DiamondTask:
         Args:
             steps: Shape of the stack; none for one state.
         """
-        names, leaves = leaf_names(self.like), jax.tree.leaves(self.like)
-        kinds = {name: array_like(leaf, *steps) for name, leaf in zip(names, leaves, strict=True)}
+        kinds = {name: array_like(x, *steps) for name, x in named_leaves(self.like).items()}
         highest = {".world.player_position": self.map_size - 1}
         highest |= dict.fromkeys((".world.map", ".seen"), N_BLOCKS - 1)
         highest |= dict.fromkeys((f".world.inventory.{item}" for item in ITEMS), 9)
@@ -285,7 +284,7 @@ class DiamondTask:
 
     def state_of(self, arrays: Mapping[str, np.ndarray]) -> DiamondState:
         """Return the state, or the stack of states, that these arrays are by their names."""
-        found = [arrays[name] for name in leaf_names(self.like)]
+        found = [arrays[name] for name in named_leaves(self.like)]
         return jax.tree.unflatten(jax.tree.structure(self.like), found)
 
     def checked_state(self, state: Any) -> DiamondState:
@@ -295,9 +294,8 @@ class DiamondTask:
                 "the state has other parts than a state of this task; it is of another version of "
                 "Craftax, or no state at all"
             )
-        arrays = dict(zip(leaf_names(state), jax.tree.leaves(state), strict=True))
         try:
-            return self.state_of(check_arrays(arrays, self.state_kinds()))
+            return self.state_of(check_arrays(named_leaves(state), self.state_kinds()))
         except ValueError as error:
             raise ValueError(
                 f"{error}: one state of a world with map_size={self.map_size}"
@@ -311,11 +309,6 @@ def _without_key(world: EnvState) -> EnvState:
     """
     plain = world.replace(state_rng=jnp.zeros(2, jnp.uint32))  # pyright: ignore[reportAttributeAccessIssue]
     return jax.tree.map(jnp.asarray, plain)
-
-
-def leaf_names(tree: Any) -> list[str]:
-    """Return the names of the leaves of a state, such as ".world.map"."""
-    return [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
 
 
 def items_of(state: DiamondState) -> jax.Array:
