@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.stats import sem
 
 from align_rudder.files import write_text
 from align_rudder.runs.lock import only_here
@@ -185,7 +186,7 @@ def success_table(rows: Sequence[Row]) -> Table:
         y = 100 * np.array([_curve(row)[1] for row in mine])
         cells = [f"{y[:, k].mean():.0f}" for k in shown]
         if len(y) > 1:  # one seed has no standard error
-            errors = y.std(axis=0, ddof=1) / np.sqrt(len(y))
+            errors = sem(y)
             cells = [f"{c} ± {errors[k]:.0f}" for c, k in zip(cells, shown, strict=True)]
         lines.append([METHODS[name].label, *cells, ", ".join(f"{rate:.0f}" for rate in y[:, -1])])
     header = ["", f"first {STRETCH:,} steps", *around, f"at {steps:,}", "each seed"]

@@ -17,6 +17,7 @@ __all__ = [
     "STRATEGY_COLORS",
     "event_color",
     "event_hex",
+    "event_image",
     "ink_on",
     "legend_outside",
     "mark_subgoals",
@@ -70,6 +71,14 @@ def event_color(event: int) -> Color:
     share = 0.0 if turn == 0 else 0.8 - 0.6 ** ((turn + 1) // 2) / 2
     red, green, blue = base + (towards - base) * share
     return float(red), float(green), float(blue)
+
+
+def event_image(events: np.ndarray) -> np.ndarray:
+    """Return the colours of a map of events (rows, columns, 3), white where there is none (-1)."""
+    image = np.ones((*events.shape, 3))
+    for event in np.unique(events[events >= 0]).tolist():
+        image[events == event] = event_color(event)
+    return image
 
 
 def event_hex(event: int) -> str:

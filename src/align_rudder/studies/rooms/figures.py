@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
+from scipy.stats import sem
 
 from align_rudder.baselines.protocol import Protocol
 from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
@@ -126,7 +127,7 @@ def learning_curves(
                 continue
             values = np.array(curves)
             mean = values.mean(axis=0)
-            error = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+            error = sem(values) if len(values) > 1 else 0.0
             _line(ax, name, grid, mean, (mean - error, mean + error), marked=False)
         ax.set_title(f"{n} demonstrations", fontsize=10, loc="left")
         ax.set(xscale="log", xlabel="episodes")

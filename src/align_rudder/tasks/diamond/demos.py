@@ -25,6 +25,7 @@ from align_rudder.tasks.diamond.task import (
     DiamondState,
     DiamondTask,
     items_of,
+    marked,
     vitals_of,
 )
 
@@ -140,8 +141,7 @@ def scene_of(task: DiamondTask, state: DiamondState) -> Scene:
     for kind in (world.zombies, world.skeletons, world.cows):
         away = jnp.abs(kind.position - world.player_position)
         near = kind.mask & (away <= jnp.array([3, 4])).all(axis=1)
-        rows = jnp.where(near, kind.position[:, 0] + MARGIN, len(seen))  # the others are dropped
-        cows = jnp.zeros_like(mobs).at[rows, kind.position[:, 1] + MARGIN].set(True, mode="drop")
+        cows = marked(seen.shape, kind.position + MARGIN, near)
         mobs |= cows  # cows are the last kind
     return Scene(
         seen,

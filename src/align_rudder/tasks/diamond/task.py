@@ -28,6 +28,7 @@ __all__ = [
     "DiamondTask",
     "Observation",
     "items_of",
+    "marked",
     "vitals_of",
 ]
 
@@ -169,9 +170,7 @@ class DiamondTask:
         for bit, kind in enumerate((world.zombies, world.cows, world.skeletons, world.arrows)):
             at = kind.position - self._corner(world)
             inside = ((at >= 0) & (at < jnp.array(OBS_DIM))).all(axis=1) & kind.mask
-            rows = jnp.where(inside, at[:, 0], _ROWS)  # dropped, as out of bounds
-            here = jnp.zeros(OBS_DIM, jnp.uint8).at[rows, at[:, 1]].set(1, mode="drop")
-            mobs = mobs | (here << bit)
+            mobs = mobs | (marked(OBS_DIM, at, inside).astype(jnp.uint8) << bit)
         others = jnp.stack([jnp.round(world.light_level * 10), world.is_sleeping])
         numbers = jnp.concatenate([items_of(state), vitals_of(state), others.astype(jnp.int32)])
         return Observation(
@@ -309,6 +308,12 @@ def _without_key(world: EnvState) -> EnvState:
     """
     plain = world.replace(state_rng=jnp.zeros(2, jnp.uint32))  # pyright: ignore[reportAttributeAccessIssue]
     return jax.tree.map(jnp.asarray, plain)
+
+
+def marked(shape: tuple[int, ...], cells: jax.Array, mask: jax.Array) -> jax.Array:
+    """Return a map that is true at those of the cells (N, 2) that the mask keeps."""
+    rows = jnp.where(mask, cells[:, 0], shape[0])  # the others are dropped, as out of bounds
+    return jnp.zeros(shape, bool).at[rows, cells[:, 1]].set(True, mode="drop")
 
 
 def items_of(state: DiamondState) -> jax.Array:
