@@ -37,7 +37,7 @@ def check_file(path: str | os.PathLike[str], most: int | None = None) -> Path:
 
 @contextmanager
 def said_of(path: str | os.PathLike[str], remedy: str) -> Iterator[None]:
-    """Let errors about the content of a file name the file and what to do.
+    """Add the name of the file and what to do to errors about its content.
 
     Args:
         path: The file.

@@ -149,7 +149,7 @@ def advised(advice: str = _MADE_AGAIN) -> Iterator[None]:
 
 
 class Checkpoint:
-    """The file of a training under way, from which it goes on where it was stopped.
+    """The checkpoint of a training, from which it resumes after a stop.
 
     Args:
         path: The file.

@@ -112,8 +112,8 @@ def detect(name: str, demos: int, seed: int, tests: int = TESTS) -> Detection:
     rng = np.random.default_rng([seed, 1])
     policy, chance = env.optimal_policy(), np.zeros(env.mdp.n_states, int)
     random = [env.observed(rollout(env.mdp, chance, rng, 1.0)) for _ in range(demos)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AlignRudderWarning)  # "no strategy" is a result, too
+    # "No strategy" is a result, too.
+    with warnings.catch_warnings(action="ignore", category=AlignRudderWarning):
         model = _fitted(name, train, random, seed)
     counts = np.zeros(4, int)
     for _ in range(tests):

@@ -142,7 +142,7 @@ def train_method(
     devices: Devices | None = None,
     progress: bool = True,
 ) -> None:
-    """Train a method, or go on with it; the folder then holds the best agents and the logs.
+    """Train a method, or resume its training; the folder then holds the best agents and the logs.
 
     Args:
         training: The configuration, as `training_of` returns it.

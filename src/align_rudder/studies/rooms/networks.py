@@ -83,8 +83,7 @@ def train(
 
 def small(mdp: TabularMDP, demos: Sequence[Episode]) -> LstmRudder:
     """Return a network after a single update, to compile the learner that uses it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AlignRudderWarning)
+    with warnings.catch_warnings(action="ignore", category=AlignRudderWarning):
         return LstmRudder(updates=1).fit(demos, random_episodes_of(mdp, 2, 0))
 
 

@@ -93,8 +93,8 @@ def run_trial(
         options["max_events"] = setting.max_events
     mdp = environment(setting.rooms, setting.slip).mdp
     demos = demonstrations(setting, seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AlignRudderWarning)  # of many events, which were asked for
+    # Many events were asked for, so that no warning of them is needed.
+    with warnings.catch_warnings(action="ignore", category=AlignRudderWarning):
         result = method.learn(mdp, demos, seed=seed, protocol=protocol, **options)
     kept = curve_points(len(result.curve)) if seed < CURVES else []
     curve = tuple(round(float(result.curve[i]), 3) for i in kept)
