@@ -175,7 +175,7 @@ def study_subjects():
         for setting in settings
         for seed in (0, 1)
     ]
-    lines = [",".join(TrialRecord.columns()), *(",".join(record.row()) for record in records)]
+    lines = [",".join(TrialRecord.COLUMNS), *(",".join(record.row()) for record in records)]
     trials = ("\n".join(lines) + "\n").encode()
     yield Subject("trials", "trials.csv", trials, use_trials, text)
     rows = b'{"method": "x", "seed": 0, "returns": [0.5, null]}\n{"method": "y"}\n'

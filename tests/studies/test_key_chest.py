@@ -19,4 +19,4 @@ def test_alignment_points_at_key_and_chest():
     found = key_chest.detect("alignment", 5, seed=123, tests=50)
     assert found.detected > 0.95
     assert found.flagged < 0.25
-    assert key_chest.Detection.parse(dict(zip(found.columns(), found.row()))) == found
+    assert key_chest.Detection.parse(dict(zip(found.COLUMNS, found.row()))) == found

@@ -5,11 +5,8 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import tyro
-
-from align_rudder.cli.options import check_figure, check_options
+from align_rudder.cli.options import Output, check_figure, check_options
 from align_rudder.files import Whole, check_outputs, write_figure, write_json
 
 __all__ = ["Demo"]
@@ -21,7 +18,7 @@ _ENDINGS = (".png", ".svg", ".pdf", ".eps", ".ps", ".jpg", ".jpeg", ".tif", ".ti
 class Demo:
     """Show a strategy found in demonstrations, a reward redistributed, and a learner using it."""
 
-    output: Annotated[str, tyro.conf.arg(aliases=["-o"])] = "demo/align-rudder-demo.png"
+    output: Output = "demo/align-rudder-demo.png"
     """File for the figure; that of the learning curves has "-learning" in its name."""
     seed: int = 0
     """Seed of the demonstrations."""

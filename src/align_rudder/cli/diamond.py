@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, ClassVar, Literal
@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 import tyro
 
-from align_rudder.cli.options import check_figure, check_least, check_seed
+from align_rudder.cli.options import OptionalOutput, Output, check_figure, check_least, check_seed
 from align_rudder.files import check_outputs, write_figure, write_json, write_text
 from align_rudder.runs.progress import bars_or_lines
 from align_rudder.studies.diamond.methods import OURS, MethodName, train_method, training_of
@@ -25,7 +25,7 @@ Device = Literal["auto", "gpu", "cpu"]
 class Demos:
     """Let the scripted expert play, keep the shortest runs that found the diamond, align them."""
 
-    output: Annotated[str, tyro.conf.arg(aliases=["-o"])] = "demonstrations.npz"
+    output: Output = "demonstrations.npz"
     """File for the demonstrations."""
     n: int = 10
     """How many to keep."""
@@ -87,7 +87,7 @@ class Train:
     goes_on: ClassVar[bool] = True
     method: tyro.conf.Positional[MethodName] = OURS
     """What to train: ours, ours with a part left out, or plain PPO."""
-    out: Annotated[str | None, tyro.conf.arg(aliases=["-o"])] = None
+    out: OptionalOutput = None
     """Folder; runs/METHOD-STEPS-SEED if left out."""
     steps: float = 8e6
     """Environment steps in all, those of demonstrations and of evaluations included."""
@@ -245,12 +245,7 @@ class Evaluate:
 class Diamond:
     """ObtainDiamond on Craftax-Classic: demonstrations, sub-agents, manager."""
 
-    command: Annotated[
-        Annotated[Demos, tyro.conf.subcommand("demos")]
-        | Annotated[Train, tyro.conf.subcommand("train")]
-        | Annotated[Evaluate, tyro.conf.subcommand("evaluate")],
-        tyro.conf.arg(name=""),
-    ] = field()
+    command: Annotated[Demos | Train | Evaluate, tyro.conf.arg(name="")]
 
     def run(self) -> None:
         """Run the command."""

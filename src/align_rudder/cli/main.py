@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -29,17 +29,17 @@ _MISTAKES = (ValueError, OSError, ImportError, RuntimeError, MemoryError)
 @dataclass
 class _Command:
     command: Annotated[
-        Annotated[Fit, tyro.conf.subcommand("fit")]
-        | Annotated[Redistribute, tyro.conf.subcommand("redistribute")]
-        | Annotated[Show, tyro.conf.subcommand("show")]
-        | Annotated[Report, tyro.conf.subcommand("report")]
-        | Annotated[Demo, tyro.conf.subcommand("demo")]
-        | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
-        | Annotated[Tune, tyro.conf.subcommand("tune")]
-        | Annotated[Diamond, tyro.conf.subcommand("diamond")]
+        Fit
+        | Redistribute
+        | Show
+        | Report
+        | Demo
+        | Reproduce
+        | Tune
+        | Diamond
         | Annotated[MineRL, tyro.conf.subcommand("minerl")],
         tyro.conf.arg(name=""),
-    ] = field()
+    ]
 
 
 def main(args: list[str] | None = None) -> int:

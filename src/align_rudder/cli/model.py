@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
-from align_rudder.cli.options import check_least, check_options
+from align_rudder.cli.options import OptionalOutput, Output, check_least, check_options
 from align_rudder.files import check_outputs, write_json
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from align_rudder.events import EventEncoder
 
 __all__ = ["Fit", "Redistribute", "Report", "Show"]
-
-Output = Annotated[str, tyro.conf.arg(aliases=["-o"])]
-OptionalOutput = Annotated[str | None, tyro.conf.arg(aliases=["-o"])]
 
 
 @dataclass

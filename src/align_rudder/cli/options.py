@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import tyro
 
 from align_rudder.files import Kind, Maybe, Whole
 
-__all__ = ["SEED", "check_figure", "check_least", "check_options", "check_seed"]
+__all__ = [
+    "SEED",
+    "OptionalOutput",
+    "Output",
+    "check_figure",
+    "check_least",
+    "check_options",
+    "check_seed",
+]
+
+Output = Annotated[str, tyro.conf.arg(aliases=["-o"])]
+OptionalOutput = Annotated[str | None, tyro.conf.arg(aliases=["-o"])]
 
 SEED = Whole(0, 2**32 - 1)
 _FIGURES = (".png", ".svg", ".pdf")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,34 +13,20 @@ from align_rudder.redistribution import Redistribution
 __all__ = ["RewardTable"]
 
 
-class RewardTable(Sequence[Redistribution]):
-    """What a model gave each step of some episodes.
+class RewardTable(tuple[Redistribution, ...]):
+    """What a model gave each step of some episodes: the redistribution of each."""
 
-    Args:
-        rows: The redistribution of each episode.
-    """
-
-    def __init__(self, rows: Sequence[Redistribution]) -> None:
-        self.rows = list(rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.rows[index]
-
-    def __iter__(self) -> Iterator[Redistribution]:
-        return iter(self.rows)
+    __slots__ = ()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save rewards, scores and events, all episodes' one after the other, as one npz file."""
         arrays = {
-            name: np.concatenate([getattr(row, name) for row in self.rows])
+            name: np.concatenate([getattr(row, name) for row in self])
             for name in ("rewards", "scores", "events")
         }
-        arrays["corrections"] = np.array([row.correction for row in self.rows])
-        arrays["returns"] = np.array([row.ret for row in self.rows])
-        arrays["lengths"] = np.array([len(row.rewards) for row in self.rows])
+        arrays["corrections"] = np.array([row.correction for row in self])
+        arrays["returns"] = np.array([row.ret for row in self])
+        arrays["lengths"] = np.array([len(row.rewards) for row in self])
         save_npz(path, "align-rudder-redistribution", 1, {}, arrays)
 
     def data(self) -> list[dict[str, Any]]:
@@ -54,7 +39,7 @@ class RewardTable(Sequence[Redistribution]):
                 "scores": row.scores.tolist(),
                 "events": row.events.tolist(),
             }
-            for row in self.rows
+            for row in self
         ]
 
     def __str__(self) -> str:
@@ -62,7 +47,7 @@ class RewardTable(Sequence[Redistribution]):
             f"{'episode':>7}  {'steps':>6}  {'events':>6}  {'return':>9}  {'given':>9}  "
             f"{'correction':>10}"
         ]
-        for i, row in enumerate(self.rows):
+        for i, row in enumerate(self):
             lines.append(
                 f"{i:>7}  {len(row.rewards):>6}  {int((row.events >= 0).sum()):>6}  "
                 f"{row.ret:>9.4g}  {row.rewards.sum():>9.4g}  {row.correction:>10.4g}"

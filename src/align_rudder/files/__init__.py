@@ -1,6 +1,6 @@
 """The one door for files: written whole or not at all; read with limits and checks, no pickle."""
 
-from align_rudder.files.arrays import Array, Bytes, Flags, Floats, Ints, check_arrays
+from align_rudder.files.arrays import Array, Bytes, Flags, Floats, Ints, array_like, check_arrays
 from align_rudder.files.formats import Contents, Format
 from align_rudder.files.kinds import (
     LARGEST,
@@ -60,6 +60,7 @@ __all__ = [
     "Table",
     "Text",
     "Whole",
+    "array_like",
     "check_arrays",
     "check_depth",
     "check_file",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from align_rudder.files.kinds import LARGEST, shown
 
-__all__ = ["Array", "Bytes", "Flags", "Floats", "Ints", "check_arrays"]
+__all__ = ["Array", "Bytes", "Flags", "Floats", "Ints", "array_like", "check_arrays"]
 
 _SIZE = re.compile(r"(?:(\d+)\*)?([A-Za-z][\w/]*)([+-]\d+)?")
 _KINDS = {
@@ -102,46 +103,34 @@ def _said(size: int | str | None, sizes: Mapping[str, int]) -> str:
     return "any" if size is None else str(size)
 
 
-class Ints(Array):
-    """Whole numbers, as int64 unless another type is asked for."""
+Ints = partial(Array, kinds="iu", low=0, high=2**62, dtype=np.int64)
+"""Whole numbers, as int64 unless another type is asked for."""
 
-    def __init__(
-        self,
-        *shape: int | str | None,
-        low: float = 0,
-        high: float | str = 2**62,
-        dtype: Any = np.int64,
-        optional: bool = False,
-    ) -> None:
-        super().__init__(*shape, kinds="iu", low=low, high=high, dtype=dtype, optional=optional)
+Floats = partial(Array, kinds="iuf", low=-LARGEST, high=LARGEST, dtype=np.float64)
+"""Finite numbers, as float64 unless another type is asked for."""
 
+Flags = partial(Array, kinds="biuf", low=0, high=1, dtype=bool)
+"""Truth values; numbers 0 and 1 will do."""
 
-class Floats(Array):
-    """Finite numbers, as float64 unless another type is asked for."""
-
-    def __init__(
-        self,
-        *shape: int | str | None,
-        low: float = -LARGEST,
-        high: float = LARGEST,
-        dtype: Any = np.float64,
-        optional: bool = False,
-    ) -> None:
-        super().__init__(*shape, kinds="iuf", low=low, high=high, dtype=dtype, optional=optional)
+Bytes = partial(Array, None, kinds="u", low=0, high=255, dtype=np.uint8)
+"""Bytes, such as those of a text."""
 
 
-class Flags(Array):
-    """Truth values; numbers 0 and 1 will do."""
+def array_like(leaf: Any, *steps: int | str, largest: float = LARGEST) -> Array:
+    """Return the kind of the arrays that have the shape and the type of this one.
 
-    def __init__(self, *shape: int | str | None, optional: bool = False) -> None:
-        super().__init__(*shape, kinds="biuf", low=0, high=1, dtype=bool, optional=optional)
-
-
-class Bytes(Array):
-    """Bytes, such as those of a text."""
-
-    def __init__(self, *, optional: bool = False) -> None:
-        super().__init__(None, kinds="u", low=0, high=255, dtype=np.uint8, optional=optional)
+    Args:
+        leaf: The array; it need only have shape and dtype.
+        steps: Sizes of axes before its own.
+        largest: How large numbers with a fraction may be.
+    """
+    shape, dtype = (*steps, *leaf.shape), np.dtype(leaf.dtype)
+    if dtype.kind == "b":
+        return Flags(*shape)
+    if dtype.kind in "iu":
+        bounds = np.iinfo(dtype)
+        return Ints(*shape, low=int(bounds.min), high=int(bounds.max), dtype=dtype)
+    return Floats(*shape, low=-largest, high=largest, dtype=dtype)
 
 
 def check_arrays(

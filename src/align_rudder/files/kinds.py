@@ -244,7 +244,7 @@ def check_values(**arguments: tuple[Any, Kind]) -> None:
 
 
 def kind_like(value: Any) -> Kind:
-    """Return what a value in the place of this one may be: of its type, and of a size to count on.
+    """Return the kind of the values that have the type of this one.
 
     Example:
         >>> kind_like((0.5, 1.0)).check([1, "x"], "weights")

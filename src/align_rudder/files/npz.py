@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import zipfile
 from collections.abc import Mapping
-from types import TracebackType
 from typing import IO, Any, Self
 
 import numpy as np
@@ -96,12 +96,7 @@ class Archive:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._file.close()
 
     def _unreadable(self, why: str) -> ValueError:
@@ -178,13 +173,10 @@ def _array(data: bytearray) -> np.ndarray:
         )
     if dtype.kind not in _KINDS or dtype.itemsize == 0 or dtype.subdtype is not None:
         raise ValueError(f"an array of type {dtype} is not read; save numbers or text")
-    size = 1
-    for n in shape:
-        size *= n
+    size = math.prod(shape)
     if any(n < 0 or (size == 0 and n > _MAX_EMPTY) for n in shape) or len(shape) > 32:
         raise ValueError(f"an array cannot have shape {shown(shape)}")
-    if size * dtype.itemsize != len(data) - file.tell():
-        found = len(data) - file.tell()
+    if size * dtype.itemsize != (found := len(data) - file.tell()):
         raise ValueError(f"{found:,} bytes for {dtype} of shape {shown(shape)}")
     array = np.frombuffer(data, dtype, offset=file.tell()) if size else np.empty(0, dtype)
     array = array.reshape(shape, order="F" if fortran else "C")

@@ -16,13 +16,13 @@ from align_rudder.files.kinds import Anything, Kind, shown
 
 __all__ = ["check_depth", "check_file", "parse_json", "read_json", "read_text", "said_of"]
 
-_MAX_TEXT = 2**31
+_MAX_TEXT, _MAX_JSON = 2**31, 2**28
 _MAX_DEPTH = 200
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def check_file(path: str | os.PathLike[str], most: int | None = None) -> Path:
-    """Return the path of a file, or say that there is none, or that it is larger than `most`."""
+    """Return the path of a file; an error if there is none, or if it is larger than `most`."""
     path = Path(path)
     try:
         there, folder = path.is_file(), path.is_dir()
@@ -37,7 +37,7 @@ def check_file(path: str | os.PathLike[str], most: int | None = None) -> Path:
 
 @contextmanager
 def said_of(path: str | os.PathLike[str], remedy: str) -> Iterator[None]:
-    """Let errors about the content of a file name the file and what to do.
+    """Add the name of the file and what to do to errors about its content.
 
     Args:
         path: The file.
@@ -122,7 +122,6 @@ def read_json(
     *,
     remedy: str = "put back a copy",
     constants: bool = False,
-    most: int = 2**28,
 ) -> Any:
     """Return what a JSON file holds, or raise a `ValueError` that names it.
 
@@ -131,10 +130,9 @@ def read_json(
         kind: What it must hold; anything if None.
         remedy: What to do if it does not, in words.
         constants: Whether NaN and Infinity are taken; see `parse_json`.
-        most: The largest file that is read, in bytes.
     """
     try:
-        text = read_text(path, most)
+        text = read_text(path, _MAX_JSON)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{error}; {remedy}") from None
     with said_of(path, remedy):

@@ -50,7 +50,7 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], objec
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
-    """Return the file that a path leads to, or say why none can be written there."""
+    """Return the file that a path leads to; `ValueError` if none can be written there."""
     try:
         path = Path(path).resolve()
         path.exists()
@@ -68,7 +68,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
 
 def check_outputs(*paths: str | None, inputs: Sequence[str | None] = ()) -> None:
-    """Say what cannot be written before the work is done, not after it.
+    """Refuse outputs that cannot be written, before the work is done.
 
     Args:
         paths: Files that will be written.
@@ -98,7 +98,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     write_whole(path, lambda file: file.write(text.encode(errors="replace")))
 
 
-def write_figure(path: str | os.PathLike[str], figure: Any) -> None:
+def write_figure(path: str | os.PathLike[str], figure: Any, dpi: int = 150) -> None:
     """Write a figure of Matplotlib in the form that the file's ending says, PNG without one."""
     form = Path(path).suffix.removeprefix(".") or "png"
-    write_whole(path, lambda file: figure.savefig(file, format=form, dpi=150))
+    write_whole(path, lambda file: figure.savefig(file, format=form, dpi=dpi))

@@ -1,1 +1,1 @@
-"""Work that goes on where it was stopped: lock, claim, rows, checkpoints, interrupts, progress."""
+"""Work that can be stopped and resumed: lock, claim, rows, checkpoints, interrupts, progress."""

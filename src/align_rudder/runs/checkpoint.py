@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from align_rudder.files import Anything, Array, Each, Flags, Floats, Format, Ints
+from align_rudder.files import Anything, Each, Format, array_like
 from align_rudder.runs.claim import OtherConfigurationError, differences
 from align_rudder.runs.interrupt import Stop
 
@@ -24,6 +24,7 @@ __all__ = [
     "arrays_of",
     "digest",
     "load_tree",
+    "named_leaves",
     "save_tree",
     "tree_of",
 ]
@@ -37,8 +38,9 @@ _TREE = Format(
 )
 
 
-def _named(tree: Any) -> list[tuple[str, Any]]:
-    return [(jax.tree_util.keystr(at), x) for at, x in jax.tree_util.tree_leaves_with_path(tree)]
+def named_leaves(tree: Any) -> dict[str, Any]:
+    """Return the leaves of a tree by their place in it, such as ".world.map"."""
+    return {jax.tree_util.keystr(at): x for at, x in jax.tree_util.tree_leaves_with_path(tree)}
 
 
 def _narrow(array: np.ndarray) -> np.ndarray:
@@ -52,9 +54,9 @@ def _narrow(array: np.ndarray) -> np.ndarray:
 
 
 def digest(tree: Any) -> str:
-    """Return a short name of the contents of a tree of arrays."""
+    """Return a digest of a tree of arrays."""
     out = hashlib.sha256()
-    for name, leaf in _named(tree):
+    for name, leaf in named_leaves(tree).items():
         array = np.asarray(leaf)
         out.update(f"{name}{array.shape}{array.dtype}".encode())
         out.update(array.tobytes())
@@ -82,7 +84,7 @@ def save_tree(
 def arrays_of(tree: Any) -> dict[str, np.ndarray]:
     """Return the leaves of a tree by their place in it, as files can hold them."""
     arrays = {}
-    for name, leaf in _named(tree):
+    for name, leaf in named_leaves(tree).items():
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             leaf = jax.random.key_data(leaf)
         array = np.asarray(leaf)
@@ -120,25 +122,16 @@ def tree_of(arrays: Mapping[str, np.ndarray], like: Any, largest: float = np.inf
         largest: How large numbers with a fraction may be; infinite ones are numbers too.
     """
     leaves = []
-    for name, leaf in _named(like):
+    for name, leaf in named_leaves(like).items():
         if name not in arrays:
             raise ValueError(f"it has no array {name!r}: it was written by another version")
         is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         if is_key:
             leaf = jax.eval_shape(jax.random.key_data, leaf)
-        array = jnp.asarray(_kind_of(leaf, largest).check(arrays[name], f"the array {name!r}", {}))
+        kind = array_like(leaf, largest=largest)
+        array = jnp.asarray(kind.check(arrays[name], f"the array {name!r}", {}))
         leaves.append(jax.random.wrap_key_data(array) if is_key else array)
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
-
-
-def _kind_of(leaf: Any, largest: float) -> Array:
-    """Return what the array of a leaf may be."""
-    if leaf.dtype == bool:
-        return Flags(*leaf.shape)
-    if jnp.issubdtype(leaf.dtype, jnp.integer):
-        bounds = jnp.iinfo(leaf.dtype)
-        return Ints(*leaf.shape, low=int(bounds.min), high=int(bounds.max), dtype=leaf.dtype)
-    return Floats(*leaf.shape, low=-largest, high=largest, dtype=leaf.dtype)
 
 
 _MADE_AGAIN = "Delete that file: the same command makes it again and keeps all others"
@@ -146,7 +139,7 @@ _MADE_AGAIN = "Delete that file: the same command makes it again and keeps all o
 
 @contextmanager
 def advised(advice: str = _MADE_AGAIN) -> Iterator[None]:
-    """Say of a damaged file how to go on."""
+    """Add to errors about a damaged file how to go on."""
     try:
         yield
     except OtherConfigurationError:
@@ -156,12 +149,12 @@ def advised(advice: str = _MADE_AGAIN) -> Iterator[None]:
 
 
 class Checkpoint:
-    """The file of a training under way, from which it goes on where it was stopped.
+    """The checkpoint of a training, from which it resumes after a stop.
 
     Args:
         path: The file.
         configuration: What it belongs to; another one is refused.
-        stop: Whether the training was asked to stop: then it is saved, and left.
+        stop: Whether the training was asked to stop; then it is saved, and ends.
         every: Seconds after which it is saved in any case.
         beside: Called with each saving, to save what else is needed.
     """
@@ -191,14 +184,14 @@ class Checkpoint:
         return self.stop.asked or time.monotonic() - self._saved >= self.every
 
     def save(self, tree: Any, notes: Mapping[str, Any]) -> None:
-        """Save, be it time or not."""
+        """Save now."""
         save_tree(self.path, tree, self.configuration, notes)
         if self.beside is not None:
             self.beside()
         self._saved = time.monotonic()
 
     def offer(self, tree: Any, notes: Mapping[str, Any]) -> None:
-        """Save if it is time to; leave with `KeyboardInterrupt` if that was asked for."""
+        """Save if it is due; raise `KeyboardInterrupt` if the training was asked to stop."""
         if self.due:
             self.save(tree, notes)
         if self.stop.asked:

@@ -48,7 +48,7 @@ def claim(
         folder: The folder, held with `only_here`.
         config: The configuration; anything that JSON can hold.
         file: The file in the folder that holds it.
-        empty: Whether nothing is finished in the folder yet; then it may change hands.
+        empty: Whether nothing is finished in the folder yet; then any configuration may take it.
 
     Raises:
         OtherConfigurationError: If the folder belongs to another configuration.

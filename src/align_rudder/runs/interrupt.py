@@ -31,9 +31,6 @@ def stop_on_signal(several: bool = False) -> Iterator[Stop]:
             would wait for the others for ever.
     """
     stop = Stop()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
 
     def note(number: int, frame: FrameType | None) -> None:
         if stop.asked and several:
@@ -53,16 +50,16 @@ def interrupt_on_signal() -> Iterator[None]:
 
     Only the main thread can do so; in another one signals are left as they are.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     with _handled(signal.default_int_handler, "SIGHUP"):
         yield
 
 
 @contextmanager
 def _handled(handler: Callable[[int, FrameType | None], Any], *more: str) -> Iterator[None]:
-    """Handle SIGINT, SIGTERM and others that this system knows."""
+    """Handle SIGINT, SIGTERM and others that this system knows; outside the main thread, none."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     names = [name for name in ("SIGINT", "SIGTERM", *more) if hasattr(signal, name)]
     before = {name: signal.signal(getattr(signal, name), handler) for name in names}
     try:

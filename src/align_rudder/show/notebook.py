@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from html import escape
 
 import numpy as np
@@ -11,7 +12,7 @@ from align_rudder.model import AlignRudder
 from align_rudder.redistribution import Redistribution
 from align_rudder.sequences import GAP
 from align_rudder.show.figures.colors import event_color, event_hex, ink_on
-from align_rudder.text import letters_for
+from align_rudder.text import letters_for, short
 
 __all__ = ["alignment_html", "html_of", "model_html", "redistribution_html"]
 
@@ -27,10 +28,8 @@ def html_of(thing: Alignment | AlignRudder | Redistribution) -> str:
     return redistribution_html(thing) if isinstance(thing, Redistribution) else model_html(thing)
 
 
-def _text(symbol: object, width: int = 60) -> str:
-    text = str(symbol)
-    text = text if len(text) <= width else text[: width - 1] + "…"
-    return escape(text.encode("utf-8", "replace").decode())
+def _text(symbol: Hashable) -> str:
+    return escape(short(symbol, 60).encode("utf-8", "replace").decode())
 
 
 def _colored(event: int) -> str:
@@ -75,15 +74,14 @@ def alignment_html(aligned: Alignment, marked: dict[int, int] | None = None) -> 
     )
 
 
-def _legend(symbols: object, letters: list[str]) -> str:
-    names = list(symbols)  # pyright: ignore[reportArgumentType]
+def _legend(symbols: Sequence[Hashable], letters: list[str]) -> str:
     parts = [
         f'<span style="white-space:nowrap;margin-right:1em"><span style="{_colored(e)};'
         f'padding:0 .35em">{letter}</span> {_text(symbol)}</span>'
-        for e, (letter, symbol) in enumerate(zip(letters, names, strict=True))
+        for e, (letter, symbol) in enumerate(zip(letters, symbols, strict=True))
     ][:_MAX_EVENTS]
-    if len(names) > _MAX_EVENTS:
-        parts.append(f"and {len(names) - _MAX_EVENTS} more events")
+    if len(symbols) > _MAX_EVENTS:
+        parts.append(f"and {len(symbols) - _MAX_EVENTS} more events")
     return f'<div style="font-size:12px;line-height:1.8">{" ".join(parts)}</div>'
 
 

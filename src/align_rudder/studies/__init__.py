@@ -1,1 +1,1 @@
-"""The studies behind the tables of the docs; each can be stopped and goes on."""
+"""The studies behind the tables of the docs; each can be stopped and resumed."""

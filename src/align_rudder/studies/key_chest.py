@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,15 +16,15 @@ from align_rudder import events
 from align_rudder._warnings import AlignRudderWarning
 from align_rudder.baselines.lstm import LstmRudder
 from align_rudder.episodes import Episode
-from align_rudder.files import Number, Whole
+from align_rudder.files import Kind, Number, Text, Whole
 from align_rudder.model import AlignRudder
-from align_rudder.show.figures.colors import OKABE_ITO
+from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
 from align_rudder.studies import paper
 from align_rudder.studies.report import Report
 from align_rudder.studies.rooms.methods import KEY_CHEST, MODELS, check_methods
 from align_rudder.studies.rooms.networks import require_jax
 from align_rudder.studies.tables import Table
-from align_rudder.studies.trials import FORMAT, Scope, open_trials
+from align_rudder.studies.trials import FORMAT, Scope, open_trials, values_in
 from align_rudder.tasks import KeyChestEnv
 from align_rudder.tasks.mdp import rollout
 
@@ -44,8 +45,9 @@ CONFIG = {"format": FORMAT, "study": KEY_CHEST}
 _EXPLORATION = 0.2
 
 
-class Detection(NamedTuple):
-    """A finished trial.
+@dataclass(frozen=True)
+class Detection:
+    """A finished trial of key-event detection.
 
     Attributes:
         model: Name of the model.
@@ -63,28 +65,25 @@ class Detection(NamedTuple):
     detected: float
     flagged: float
 
+    COLUMNS: ClassVar[Mapping[str, Kind]] = {
+        "model": Text(),
+        **dict.fromkeys(("demos", "seed", "tests"), Whole()),
+        **dict.fromkeys(("detected", "flagged"), Number(0, 1)),
+    }
+
     @property
     def key(self) -> tuple[str, int, int, int]:
         """Model, training episodes, seed and test episodes."""
-        return self[:4]
-
-    @classmethod
-    def columns(cls) -> list[str]:
-        """Return the names of the values."""
-        return list(cls._fields)
+        return self.model, self.demos, self.seed, self.tests
 
     def row(self) -> list[str]:
         """Return the values as text."""
-        return [*map(str, self[:4]), f"{self.detected:.6f}", f"{self.flagged:.6f}"]
+        return [*map(str, self.key), f"{self.detected:.6f}", f"{self.flagged:.6f}"]
 
     @classmethod
     def parse(cls, row: dict[str, str]) -> Self:
         """Return the trial of a line."""
-        demos, seed, tests = (
-            Whole().check(int(row[name]), name) for name in ("demos", "seed", "tests")
-        )
-        shares = (Number(0, 1).check(float(row[name]), name) for name in ("detected", "flagged"))
-        return cls(row["model"], demos, seed, tests, *shares)
+        return cls(*values_in(row, cls.COLUMNS))
 
 
 def _fitted(
@@ -113,24 +112,26 @@ def detect(name: str, demos: int, seed: int, tests: int = TESTS) -> Detection:
     rng = np.random.default_rng([seed, 1])
     policy, chance = env.optimal_policy(), np.zeros(env.mdp.n_states, int)
     random = [env.observed(rollout(env.mdp, chance, rng, 1.0)) for _ in range(demos)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AlignRudderWarning)  # "no strategy" is a result, too
+    # "No strategy" is a result, too.
+    with warnings.catch_warnings(action="ignore", category=AlignRudderWarning):
         model = _fitted(name, train, random, seed)
-    found = others = keys = false = 0
+    counts = np.zeros(4, int)
     for _ in range(tests):
         episode = env.observed(rollout(env.mdp, policy, rng, _EXPLORATION))
         rewards = model.redistribute(episode).rewards
         flags = rewards > rewards.mean()
         at = key_steps(episode)
-        found, keys = found + int(flags[at].sum()), keys + len(at)
-        false += int(flags.sum() - flags[at].sum())
-        others += len(flags) - len(at)
-    return Detection(name, demos, seed, tests, round(found / keys, 6), round(false / others, 6))
+        counts += flags[at].sum(), len(at), flags.sum(), len(flags)
+    found, keys, flagged, steps = counts.tolist()
+    detected, false = found / keys, (flagged - found) / (steps - keys)
+    return Detection(name, demos, seed, tests, round(detected, 6), round(false, 6))
 
 
 def _cells(found: Sequence[Detection], name: str, demos: int) -> np.ndarray:
     """Return detected and flagged shares of the trials of a model, a row for each."""
-    return np.array([d[-2:] for d in found if d.model == name and d.demos == demos])
+    return np.array(
+        [(d.detected, d.flagged) for d in found if d.model == name and d.demos == demos]
+    )
 
 
 def detection_table(found: Sequence[Detection]) -> Table:
@@ -175,8 +176,7 @@ def detection_figure(found: Sequence[Detection]) -> Figure:
         ax.set_title(title, fontsize=10, loc="left")
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("share, mean ± deviation")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+    legend_outside(figure, axes[0], 2)
     return figure
 
 
@@ -207,6 +207,6 @@ def run_key_chest(
         store.complete(keys, lambda *key: (detect, key), scope.workers, scope.progress, prepare)
         shown = [store.found[key] for key in keys]
         tables, figures = [detection_table(shown)], {"detection": detection_figure(shown)}
-        report = Report(tables, figures, [d._asdict() for d in shown])
+        report = Report(tables, figures, [asdict(d) for d in shown])
         report.write(store.folder, partial=len(shown) < len(store.found))
     return report

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.stats import sem
 
-from align_rudder.files import write_whole
+from align_rudder.files import write_text
 from align_rudder.runs.lock import only_here
 from align_rudder.runs.rows import JsonRows
 from align_rudder.runs.workers import Workers
@@ -86,7 +87,9 @@ def settings_in(options: Any) -> dict[str, Any]:
 def trials(
     base: Any, methods: Sequence[str], seeds: int, tuned: Sequence[Row]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield method and options of every trial, seed by seed: cut short, like stands with like.
+    """Yield method and options of every trial, seed by seed.
+
+    A study that is stopped early then still compares the methods on the same seeds.
 
     Args:
         base: Options that all trials share.
@@ -155,14 +158,17 @@ def _identity(method: str, seed: int, settings: dict[str, Any]) -> str:
 
 def mean_success(row: Row) -> float:
     """Return the mean success over a trial's training."""
-    return float(np.mean([won / began for began, won in row["curve"]]))
+    return float(np.mean(_rates(row)))
+
+
+def _rates(row: Row) -> list[float]:
+    return [won / began for began, won in row["curve"]]
 
 
 def _curve(row: Row) -> tuple[list[float], list[float]]:
     """Return steps and the success rate around them; the last is final."""
     steps = [(k + 0.5) * STRETCH for k in range(len(row["curve"]))]
-    rates = [won / began for began, won in row["curve"]]
-    return [*steps, row["settings"]["steps"]], [*rates, row["final"]]
+    return [*steps, row["settings"]["steps"]], [*_rates(row), row["final"]]
 
 
 def _by_method(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -180,7 +186,7 @@ def success_table(rows: Sequence[Row]) -> Table:
         y = 100 * np.array([_curve(row)[1] for row in mine])
         cells = [f"{y[:, k].mean():.0f}" for k in shown]
         if len(y) > 1:  # one seed has no standard error
-            errors = y.std(axis=0, ddof=1) / np.sqrt(len(y))
+            errors = sem(y)
             cells = [f"{c} ± {errors[k]:.0f}" for c, k in zip(cells, shown, strict=True)]
         lines.append([METHODS[name].label, *cells, ", ".join(f"{rate:.0f}" for rate in y[:, -1])])
     header = ["", f"first {STRETCH:,} steps", *around, f"at {steps:,}", "each seed"]
@@ -191,8 +197,7 @@ def put_table(rows: Sequence[Row], page: Path) -> None:
     """Replace the table of a page, which stands between two marks."""
     before, rest = page.read_text("utf-8").split(MARKS[0])
     table = success_table(rows).markdown()
-    text = f"{before}{MARKS[0]}\n{table}\n{MARKS[1]}{rest.split(MARKS[1])[1]}"
-    write_whole(page, lambda file: file.write(text.encode()))
+    write_text(page, f"{before}{MARKS[0]}\n{table}\n{MARKS[1]}{rest.split(MARKS[1])[1]}")
 
 
 def success_figure(rows: Sequence[Row]) -> Figure:

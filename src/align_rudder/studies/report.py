@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from align_rudder.files import write_json, write_whole
+from align_rudder.files import write_figure, write_json, write_text
 from align_rudder.studies.tables import Table
 
 if TYPE_CHECKING:
@@ -42,10 +42,7 @@ class Report:
         if partial:
             return
         pages = "\n\n".join(table.markdown() for table in self.tables) + "\n"
-        write_whole(folder / "tables.md", lambda file: file.write(pages.encode()))
+        write_text(folder / "tables.md", pages)
         write_json(folder / "summary.json", self.data)
         for name, figure in self.figures.items():
-            write_whole(
-                folder / f"{name}.png",
-                lambda file, figure=figure: figure.savefig(file, format="png", dpi=130),
-            )
+            write_figure(folder / f"{name}.png", figure, dpi=130)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from align_rudder.files import Anything, Many, Maybe, Whole, read_json, write_json
+from align_rudder.files import Anything, Kind, Many, Maybe, Number, Whole, read_json, write_json
 from align_rudder.runs.claim import claim
 from align_rudder.runs.lock import only_here
 from align_rudder.runs.progress import tracked
 from align_rudder.runs.rows import Rows
 from align_rudder.runs.workers import Job, Workers
 
-__all__ = ["FORMAT", "TRIALS", "Record", "Scope", "Trials", "open_trials"]
+__all__ = ["FORMAT", "TRIALS", "Record", "Scope", "Trials", "open_trials", "values_in"]
 
 FORMAT = 1
 """Raised when learners change, so that old and new trials are not mixed."""
@@ -52,7 +52,13 @@ class Scope:
 
 
 class Record(Protocol):
-    """A finished trial as a row of a table."""
+    """A finished trial as a row of a table.
+
+    Attributes:
+        COLUMNS: Names of its values, and what each may be.
+    """
+
+    COLUMNS: ClassVar[Mapping[str, Kind]]
 
     @property
     def key(self) -> Key:
@@ -64,17 +70,20 @@ class Record(Protocol):
         ...
 
     @classmethod
-    def columns(cls) -> list[str]:
-        """Return the names of the values."""
-        ...
-
-    @classmethod
     def parse(cls, row: dict[str, str]) -> Self:
         """Return the record of a row."""
         ...
 
 
 R = TypeVar("R", bound=Record)
+_READERS: dict[type[Kind], Callable[[str], Any]] = {Whole: int, Number: float}
+
+
+def values_in(row: Mapping[str, str], columns: Mapping[str, Kind]) -> list[Any]:
+    """Return the values of a row of text, or raise a `ValueError` for one not of its kind."""
+    return [
+        kind.check(_READERS.get(type(kind), str)(row[name]), name) for name, kind in columns.items()
+    ]
 
 
 class Trials(Generic[R]):
@@ -91,7 +100,7 @@ class Trials(Generic[R]):
     def __init__(self, folder: Path, kind: type[R]) -> None:
         self.folder = folder
         # A record checks its own values, so to the file they are all text.
-        self._rows = Rows(folder / "trials.csv", kind.columns(), text=kind.columns())
+        self._rows = Rows(folder / "trials.csv", list(kind.COLUMNS), text=kind.COLUMNS)
         self.found: dict[Key, R] = {}
         for number, row in enumerate(self._rows.read(), 2):
             try:

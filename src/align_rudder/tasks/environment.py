@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -116,12 +117,8 @@ class TabularEnv(gym.Env[Any, Any]):
 
     def observed(self, episode: Episode) -> Episode:
         """Return an episode of states as the episode of observations that the agent sees."""
-        return Episode(
-            np.array([self._observe(s) for s in episode.observations]),
-            episode.actions,
-            episode.rewards,
-            episode.terminated,
-            episode.truncated,
+        return replace(
+            episode, observations=np.array([self._observe(s) for s in episode.observations])
         )
 
     def render(self) -> Any:

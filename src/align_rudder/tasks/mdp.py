@@ -10,11 +10,22 @@ import numpy as np
 
 from align_rudder._compile import njit
 from align_rudder.episodes import Episode
+from align_rudder.files import Flags, Floats, Ints, check_arrays
 
 __all__ = ["Outcome", "TabularMDP", "optimal_policy", "rollout", "slippery"]
 
 Outcome = tuple[float, int, float, bool]
 """Probability, next state, reward, and whether the episode ends."""
+
+_OUTCOMES = ("states", "actions", "outcomes")
+_TABLES = {
+    "next_states": Ints(*_OUTCOMES, high="states"),
+    "cumulative": Floats(*_OUTCOMES),
+    "rewards": Floats(*_OUTCOMES),
+    "terminal": Flags(*_OUTCOMES),
+    "starts": Floats("states", low=0),
+    "time_factor": Floats("horizon+1"),
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,31 +53,22 @@ class TabularMDP:
 
     def __post_init__(self) -> None:
         shape = self.next_states.shape
-        for name in ("cumulative", "rewards", "terminal"):
-            if getattr(self, name).shape != shape:
-                raise ValueError(f"{name} has shape {getattr(self, name).shape}, needed is {shape}")
-        if not np.allclose(self.cumulative[..., -1], 1.0):
-            raise ValueError(
-                "the probabilities of the outcomes of a state and action must sum to 1"
-            )
         if self.next_states.ndim != 3 or 0 in shape:
             raise ValueError(
                 f"next_states has shape {shape}; needed is (states, actions, outcomes)"
             )
-        if self.next_states.dtype.kind not in "iu":
-            raise ValueError(f"next_states has type {self.next_states.dtype}; needed are integers")
         if self.horizon < 1:
             raise ValueError(f"horizon={self.horizon} must be at least 1")
-        if not np.isfinite(self.rewards).all() or not np.isfinite(self.time_factor).all():
-            raise ValueError("rewards and time_factor must be finite; there is NaN or infinity")
-        if (self.probabilities < -1e-12).any() or (np.asarray(self.starts) < 0).any():
+        tables = {name: getattr(self, name) for name in _TABLES}
+        check_arrays(tables, _TABLES, {"horizon": self.horizon})
+        if not np.allclose(self.cumulative[..., -1], 1.0):
+            raise ValueError(
+                "the probabilities of the outcomes of a state and action must sum to 1"
+            )
+        if (self.probabilities < -1e-12).any():
             raise ValueError("a probability is negative")
-        if self.next_states.min() < 0 or self.next_states.max() >= shape[0]:
-            raise ValueError(f"next_states must be 0 to {shape[0] - 1}")
-        if self.starts.shape != (shape[0],) or not np.isclose(self.starts.sum(), 1.0):
+        if not np.isclose(self.starts.sum(), 1.0):
             raise ValueError(f"starts must hold {shape[0]} probabilities that sum to 1")
-        if self.time_factor.shape != (self.horizon + 1,):
-            raise ValueError(f"time_factor must have {self.horizon + 1} entries, one for each step")
 
     @property
     def n_states(self) -> int:
@@ -124,32 +126,23 @@ class TabularMDP:
         n_actions = len(outcomes[0])
         if any(len(outcomes[s]) != n_actions for s in range(n_states)):
             raise ValueError("every state needs the same number of actions")
-        k = max(len(outcomes[s][a]) for s in range(n_states) for a in range(n_actions))
-        shape = (n_states, n_actions, k)
-        next_states, terminal = np.zeros(shape, np.int32), np.ones(shape, bool)
-        probabilities, rewards = np.zeros(shape), np.zeros(shape)
-        for s in range(n_states):
-            for a in range(n_actions):
-                for i, (p, s2, r, end) in enumerate(outcomes[s][a]):
-                    probabilities[s, a, i], next_states[s, a, i] = p, s2
-                    rewards[s, a, i], terminal[s, a, i] = r, end
-        cumulative = np.cumsum(probabilities, axis=2)
-        if not np.allclose(cumulative[..., -1], 1.0):
-            raise ValueError(
-                "the probabilities of the outcomes of a state and action must sum to 1"
-            )
-        cumulative[..., -1] = 1.0
-        if time_factor is None:
-            time_factor = np.ones(horizon + 1)
-        return cls(
-            next_states,
-            cumulative,
+        cells = [[list(outcomes[s][a]) for a in range(n_actions)] for s in range(n_states)]
+        k = max(len(cell) for row in cells for cell in row)
+        padded = [[cell + [(0.0, 0, 0.0, True)] * (k - len(cell)) for cell in row] for row in cells]
+        probabilities, next_states, rewards, terminal = (
+            np.ascontiguousarray(part) for part in np.moveaxis(np.array(padded, float), 3, 0)
+        )
+        mdp = cls(
+            next_states.astype(np.int32),
+            np.cumsum(probabilities, axis=2),
             rewards,
-            terminal,
+            terminal.astype(bool),
             np.asarray(starts, float),
             int(horizon),
-            np.asarray(time_factor, float),
+            np.asarray(np.ones(horizon + 1) if time_factor is None else time_factor, float),
         )
+        mdp.cumulative[..., -1] = 1.0  # without the rounding of the sum
+        return mdp
 
     @classmethod
     def from_gymnasium(cls, env: Any, horizon: int | None = None) -> Self:
@@ -221,10 +214,9 @@ def optimal_policy(mdp: TabularMDP, gamma: float = 0.99, tolerance: float = 1e-1
         raise ValueError(f"gamma={gamma} must be at least 0 and below 1")
     values = np.zeros(mdp.n_states)
     probabilities = mdp.probabilities
-    while True:
-        change = _sweep(values, mdp.next_states, probabilities, mdp.rewards, mdp.terminal, gamma)
-        if change <= tolerance:
-            break
+    tables = (mdp.next_states, probabilities, mdp.rewards, mdp.terminal, gamma)
+    while _sweep(values, *tables) > tolerance:
+        pass
     future = np.where(mdp.terminal, 0.0, gamma * values[mdp.next_states])
     q = (probabilities * (mdp.rewards + future)).sum(axis=2)
     return (q >= q.max(axis=1, keepdims=True) - 1e-9).argmax(axis=1)

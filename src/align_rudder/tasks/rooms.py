@@ -68,15 +68,19 @@ class RoomsMap:
 
     def walls(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         """Return the pairs of neighbouring cells between which a wall stands."""
-        out = []
-        for r in range(self.shape[0]):
-            for c in range(self.shape[1]):
-                for other in ((r + 1, c), (r, c + 1)):
-                    if other[0] < self.shape[0] and other[1] < self.shape[1]:
-                        apart = self.room_of((r, c)) != self.room_of(other)
-                        if apart and frozenset({(r, c), other}) not in self.doors:
-                            out.append(((r, c), other))
-        return out
+        return [
+            (cell, other)
+            for cell in np.ndindex(self.shape)
+            for other in ((cell[0] + 1, cell[1]), (cell[0], cell[1] + 1))
+            if self._is_inside(other) and self._is_wall(cell, other)
+        ]
+
+    def _is_inside(self, cell: tuple[int, int]) -> bool:
+        return 0 <= cell[0] < self.shape[0] and 0 <= cell[1] < self.shape[1]
+
+    def _is_wall(self, cell: tuple[int, int], other: tuple[int, int]) -> bool:
+        apart = self.room_of(cell) != self.room_of(other)
+        return apart and frozenset({cell, other}) not in self.doors
 
     def state(self, cell: tuple[int, int], entry: int) -> int:
         """Return the state of a cell, in room 1 while that entry is open."""
@@ -96,12 +100,8 @@ class RoomsMap:
 
     def move(self, cell: tuple[int, int], action: int) -> tuple[int, int]:
         """Return the cell reached by a move; walls and the border hold."""
-        row, column = cell[0] + _MOVES[action][0], cell[1] + _MOVES[action][1]
-        if not (0 <= row < self.shape[0] and 0 <= column < self.shape[1]):
-            return cell
-        if self.room_of((row, column)) != self.room_of(cell):
-            return (row, column) if frozenset({cell, (row, column)}) in self.doors else cell
-        return row, column
+        other = cell[0] + _MOVES[action][0], cell[1] + _MOVES[action][1]
+        return other if self._is_inside(other) and not self._is_wall(cell, other) else cell
 
 
 class RoomsEnv(TabularEnv):

@@ -1,7 +1,7 @@
 """What the studies compare."""
 
 from align_rudder.studies.rooms.methods import COMPARED, VARIANTS
-from align_rudder.studies.rooms.settings import Setting, settings_of
+from align_rudder.studies.rooms.settings import settings_of
 
 
 def test_studies_have_the_settings_of_the_paper():
@@ -14,8 +14,3 @@ def test_studies_have_the_settings_of_the_paper():
     scaling = {s.rooms: s.max_events for s in settings_of("scaling")}
     assert scaling == {2: 15, 4: 15, 8: 16, 16: 32, 32: 64}
     assert {s.method for s in settings_of("variants")} == {"align-rudder", *VARIANTS}
-
-
-def test_a_setting_is_read_as_it_was_written():
-    setting = Setting(4, 0.05, 15, 2, "bc-q", 7)
-    assert Setting.parse(dict(zip(Setting.columns(), setting.values()))) == setting

@@ -1,5 +1,7 @@
 """Tables of the rooms."""
 
+from dataclasses import replace
+
 from rooms_trials import trial_record
 
 from align_rudder.studies.rooms.settings import Setting
@@ -17,7 +19,7 @@ def test_tables_say_what_was_capped():
 
 def test_growth_is_the_exponent_of_a_power_law():
     settings = [Setting(rooms, 0.01, 15, 10, "bc-q") for rooms in (2, 4, 8)]
-    records = [trial_record(0, 3 * s.rooms**2)._replace(setting=s) for s in settings]
+    records = [replace(trial_record(0, 3 * s.rooms**2), setting=s) for s in settings]
     assert growth_table(summarise(records, settings)).rows == [["BC+Q", "2.00"]]
-    records[2] = records[2]._replace(solved=False)
+    records[2] = replace(records[2], solved=False)
     assert growth_table(summarise(records, settings)).rows == [["BC+Q", "2.00 or more"]]

@@ -23,7 +23,11 @@ def test_a_trial_is_its_learner_on_its_seed():
     found = run_trial(setting, 3, {"learning_rate": 0.05}, short)
     env = environment(4, 0.01)
     result = learn_q(env.mdp, env.demonstrations(2, 3), seed=3, learning_rate=0.05, protocol=short)
-    assert found[2:5] == (result.episodes, result.solved, result.steps)
+    assert (found.episodes, found.solved, found.steps) == (
+        result.episodes,
+        result.solved,
+        result.steps,
+    )
     np.testing.assert_allclose(found.curve, result.curve, atol=5e-4)
 
 

@@ -129,7 +129,7 @@ def wrong(array, kind):
     [
         (".world.player_hunger", "nan", r"'1/\.world\.player_hunger' holds nan; finite"),
         (".world.player_position", "99", r"'1/\.world\.player_position' holds 99; at most 63"),
-        (".world.inventory.wood", "99", "wood: the player has 99; 0 to 9"),
+        (".world.inventory.wood", "99", r"'1/\.world\.inventory\.wood' holds 99; at most 9"),
         (".world.map", "99", r"'1/\.world\.map' holds 99; at most 16 is needed"),
         ("actions", "99", "'1/actions' holds 99; at most 16 is needed"),
         ("actions", "float", "'1/actions' holds numbers; whole numbers are needed"),

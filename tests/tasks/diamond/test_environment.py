@@ -360,14 +360,17 @@ def test_wrong_states(env, demos):
     for bad, message in (
         (None, "is a NoneType; give what save_state"),
         (saved.state, r"DiamondState with seed=…"),
-        (saved._replace(state=small), r"seen has shape \(32, 32\).*map_size=64"),
-        (saved._replace(state=floats), "world.map has shape .* type float32"),
-        (saved._replace(state=demos[0].states), "are needed: one state"),
+        (saved._replace(state=small), r"seen. has shape \(32, 32\).*map_size=64"),
+        (saved._replace(state=floats), "world.map. holds numbers; whole numbers are needed"),
+        (saved._replace(state=demos[0].states), "is needed: one state"),
         (saved._replace(state=world), "other parts"),
         (saved._replace(key=np.zeros(3, np.uint32)), r"key has shape \(3,\)"),
-        (saved._replace(state=dark), "world.light_level is not finite"),
-        (saved._replace(state=outside), "the player is at 500; 0 to 63"),
-        (saved._replace(state=saved.state._replace(world=much)), "wood: the player has 77; 0 to 9"),
+        (saved._replace(state=dark), "world.light_level. holds nan; finite"),
+        (saved._replace(state=outside), "player_position. holds -7; at least 0"),
+        (
+            saved._replace(state=saved.state._replace(world=much)),
+            "inventory.wood. holds 77; at most 9",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             env.restore_state(bad)

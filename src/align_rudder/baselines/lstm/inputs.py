@@ -70,46 +70,49 @@ class StepInputs:
     n_rows: int
 
     def fit(self, episodes: Sequence[Episode]) -> Self:
-        """Learn which values there are.
+        """Learn the categories, and the mean and deviation of the numbers.
 
         Args:
             episodes: Episodes of one environment.
         """
         self.shapes = common_shapes(episodes, None)
-        lengths = [len(e) for e in episodes]
         parts = [
-            self._split(tree_index(e.observations, np.s_[:-1]), e.actions, n)
-            for e, n in zip(episodes, lengths, strict=True)
+            self._split(tree_index(e.observations, np.s_[:-1]), e.actions, len(e)) for e in episodes
         ]
-        kinds = {(bytes(obs_kinds), bytes(action_kinds)) for _, obs_kinds, _, action_kinds in parts}
-        if len(kinds) > 1:
+        if len({(bytes(of_obs), bytes(of_actions)) for _, of_obs, of_actions in parts}) > 1:
             raise ValueError(
                 "some episodes have whole numbers where others have floats, or actions of another "
                 "size; give all of them the same types"
             )
-        self._obs_kinds, self._action_kinds = parts[0][1], parts[0][3]
-        self._paired = self._action_kinds.tolist() == [True]
+        _, self._obs_kinds, self._action_kinds = parts[0]
         columns = [np.concatenate(column) for column in zip(*(p[0] for p in parts), strict=True)]
-        actions = [np.concatenate(column) for column in zip(*(p[2] for p in parts), strict=True)]
-        self._learn_categories(columns, actions)
-        numbers = self._numbers(columns, actions, sum(lengths))
+        self._learn_categories(columns)
+        numbers = self._numbers(columns, sum(map(len, episodes)))
         self._mean = numbers.mean(axis=0)
         deviation = numbers.std(axis=0)
         self._deviation = np.where(deviation > 1 / LARGEST, deviation, 1.0)
         return self
 
+    @property
+    def _paired(self) -> bool:
+        """Whether the action is a single whole number."""
+        return self._action_kinds.tolist() == [True]
+
     def _split(
         self, observations: Tree, actions: Tree, n: int
-    ) -> tuple[list[np.ndarray], np.ndarray, list[np.ndarray], np.ndarray]:
-        return *_components(observations, n, "observations"), *_components(actions, n, "actions")
+    ) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+        """Return the columns of observations, then actions, and which of each are categories."""
+        columns, obs_kinds = _components(observations, n, "observations")
+        taken, action_kinds = _components(actions, n, "actions")
+        return columns + taken, obs_kinds, action_kinds
 
-    def _learn_categories(self, columns: list[np.ndarray], actions: list[np.ndarray]) -> None:
-        self._actions = np.unique(actions[0]) if self._paired else np.zeros(1, np.int64)
-        action = _index(actions[0], self._actions) if self._paired else 0
+    def _learn_categories(self, columns: list[np.ndarray]) -> None:
+        self._actions = np.unique(columns[-1]) if self._paired else np.zeros(1, np.int64)
+        action = _index(columns[-1], self._actions) if self._paired else 0
         self._values: list[np.ndarray] = []
         self._rows: list[np.ndarray] = []
         self.n_rows = UNSEEN + 1
-        for column in self._categories(columns, actions):
+        for column in self._categories(columns):
             values, at = np.unique(column, return_inverse=True)
             seen = np.zeros((len(values), len(self._actions)), bool)
             seen[at.reshape(-1), action] = True
@@ -119,15 +122,18 @@ class StepInputs:
             self._values.append(values)
             self._rows.append(rows)
 
-    def _categories(self, columns: list[np.ndarray], actions: list[np.ndarray]) -> list[np.ndarray]:
-        chosen = [c for c, whole in zip(columns, self._obs_kinds, strict=True) if whole]
-        if not self._paired or not chosen:
-            chosen += [c for c, whole in zip(actions, self._action_kinds, strict=True) if whole]
-        return chosen
+    def _chosen(self, columns: list[Any], whole: bool) -> list[Any]:
+        """Return the columns of categories, or those of numbers."""
+        kinds = [*self._obs_kinds, *self._action_kinds]
+        return [column for column, kind in zip(columns, kinds, strict=True) if kind == whole]
 
-    def _numbers(self, columns: list[np.ndarray], actions: list[np.ndarray], n: int) -> np.ndarray:
-        chosen = [c for c, whole in zip(columns, self._obs_kinds, strict=True) if not whole]
-        chosen += [c for c, whole in zip(actions, self._action_kinds, strict=True) if not whole]
+    def _categories(self, columns: list[Any]) -> list[Any]:
+        """Return the columns that have rows; an action paired with others has none of its own."""
+        chosen = self._chosen(columns, whole=True)
+        return chosen[:-1] if self._paired and len(chosen) > 1 else chosen
+
+    def _numbers(self, columns: list[np.ndarray], n: int) -> np.ndarray:
+        chosen = self._chosen(columns, whole=False)
         return np.array(chosen, np.float64).T.reshape(n, len(chosen))
 
     @property
@@ -142,7 +148,7 @@ class StepInputs:
 
     def encode(self, observations: Tree, actions: Tree, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return embedding rows (n, tokens) and numbers (n, numbers) of n steps."""
-        columns, obs_kinds, taken, action_kinds = self._split(observations, actions, n)
+        columns, obs_kinds, action_kinds = self._split(observations, actions, n)
         for name, found, needed in (
             ("observations", obs_kinds, self._obs_kinds),
             ("actions", action_kinds, self._action_kinds),
@@ -153,12 +159,12 @@ class StepInputs:
                     f"floats, the model was fitted on {int(needed.sum())} and "
                     f"{int((~needed).sum())}, in a fixed order; use those of the same environment"
                 )
-        action = _index(taken[0], self._actions) if self._paired else np.zeros(n, np.int64)
+        action = _index(columns[-1], self._actions) if self._paired else np.zeros(n, np.int64)
         tokens = np.empty((n, self.n_tokens), np.int32)
-        for k, column in enumerate(self._categories(columns, taken)):
+        for k, column in enumerate(self._categories(columns)):
             at = _index(column, self._values[k])
             tokens[:, k] = np.where((at >= 0) & (action >= 0), self._rows[k][at, action], UNSEEN)
-        numbers = (self._numbers(columns, taken, n) - self._mean) / self._deviation
+        numbers = (self._numbers(columns, n) - self._mean) / self._deviation
         if not (np.abs(numbers) <= _FARTHEST).all():
             raise ValueError(
                 f"an observation or action is {np.abs(numbers).max():.3g} deviations from the mean "
@@ -206,7 +212,7 @@ class StepInputs:
 
     @classmethod
     def from_state(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the inputs that `state` described, or say what cannot be."""
+        """Return the inputs that `state` described; `ValueError` if they do not fit together."""
         Table({"shapes": SHAPES, "n_tokens": Whole(), "n_rows": Whole(1)}).check(header, "inputs")
         n_tokens, n_rows = header["n_tokens"], header["n_rows"]
         if 2 * n_tokens > len(arrays):
@@ -225,7 +231,6 @@ class StepInputs:
         inputs = cls()
         inputs.shapes, inputs.n_rows = dict(header["shapes"]), n_rows
         inputs._obs_kinds, inputs._action_kinds = arrays["obs_kinds"], arrays["action_kinds"]
-        inputs._paired = inputs._action_kinds.tolist() == [True]
         inputs._actions = arrays["actions"]
         inputs._mean, inputs._deviation = arrays["mean"], arrays["deviation"]
         inputs._values = [arrays[f"values/{k}"] for k in range(n_tokens)]
@@ -234,11 +239,11 @@ class StepInputs:
         for values in (inputs._actions, *inputs._values):
             if not len(values) or (values[1:] <= values[:-1]).any():
                 raise ValueError("the values of a category are not in order, or there are none")
-        whole = [*inputs._obs_kinds, *inputs._action_kinds]
-        categories = len(inputs._categories([*inputs._obs_kinds], [*inputs._action_kinds]))
-        if (categories, len(whole) - sum(whole)) != (n_tokens, inputs.n_numbers):
+        columns = [*inputs._obs_kinds, *inputs._action_kinds]
+        needs = len(inputs._categories(columns)), len(inputs._chosen(columns, whole=False))
+        if needs != (n_tokens, inputs.n_numbers):
             raise ValueError(
                 f"its inputs have {n_tokens} categories and {inputs.n_numbers} numbers; "
-                f"{categories} and {len(whole) - sum(whole)} are needed"
+                f"{needs[0]} and {needs[1]} are needed"
             )
         return inputs

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 
-from align_rudder.baselines.lstm.inputs import StepInputs
-from align_rudder.baselines.lstm.weights import advance, advance_many
+from align_rudder.baselines.lstm.weights import advance_many
 from align_rudder.episodes import Tree
 from align_rudder.events.spaces import check_space
 from align_rudder.sequences import NO_EVENT
@@ -18,76 +17,6 @@ if TYPE_CHECKING:
     from align_rudder.baselines.lstm.model import LstmRudder
 
 __all__ = ["LstmStream", "LstmVectorStream"]
-
-
-def _check(inputs: StepInputs, space: spaces.Space[Any]) -> None:
-    encoder: Any = inputs
-    check_space(encoder, space)
-    found = inputs.value_range()
-    if found is not None and isinstance(space, spaces.Discrete):
-        low, high = found
-        if low < space.start or high >= space.start + space.n:
-            raise ValueError(
-                f"the model was fitted on states {low} to {high}, the environment has {space}; "
-                "wrap the environment the model was fitted for"
-            )
-
-
-class LstmStream:
-    """One running episode.
-
-    Attributes:
-        event: Always -1: an LSTM has no events.
-        score: The prediction less that before the first step.
-        cell: Always 0, as subgoal and strategy are: an LSTM has no profile and no sub-goals.
-        n_cells: 0: there are no positions to observe.
-        ret: The environment's return so far.
-        given: The redistributed reward so far.
-    """
-
-    n_cells = 0
-
-    def __init__(self, model: LstmRudder) -> None:
-        self.model = model
-        self.event = NO_EVENT
-        self.cell = self.subgoal = self.strategy = 0
-        self._begin()
-
-    def _begin(self) -> None:
-        # Taken anew for each episode, so that a model fitted again is used from the next one on.
-        self._inputs, self._weights = self.model.inputs_, self.model.weights_
-        self._scale, self._zero = self.model.scale_, float(self._weights.head[-1])
-        hidden = self._weights.hidden
-        self._c, self._h = np.zeros(hidden, np.float32), np.zeros(hidden, np.float32)
-        self._a = np.empty(hidden, np.float32)
-        self.score = self.ret = self.given = 0.0
-
-    def check_space(self, space: spaces.Space[Any]) -> None:
-        """Raise an error if the model was fitted on other observations than the space has."""
-        _check(self._inputs, space)
-
-    def reset(self, obs: Any = None) -> None:
-        """Begin an episode."""
-        self._begin()
-
-    def step(
-        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
-    ) -> float:
-        """Add a transition; return its redistributed reward R_{t+1} (without the correction)."""
-        z, gate = self._weights.inputs(*self._inputs.encode(obs, action, 1))
-        weights = self._weights
-        g = advance(z[0], gate[0], weights.recurrent, weights.head, self._c, self._h, self._a)
-        score = (float(g) - self._zero) * self._scale
-        share = score - self.score
-        self.score = score
-        self.ret += reward
-        self.given += share
-        return share
-
-    @property
-    def correction(self) -> float:
-        """What of the return was not given yet, R_{T+2} if the episode ended now."""
-        return self.ret - self.given
 
 
 class LstmVectorStream:
@@ -111,6 +40,7 @@ class LstmVectorStream:
         self._begin()
 
     def _begin(self) -> None:
+        # Taken anew, so that a model fitted again is used from the next episodes on.
         self._inputs, self._weights = self.model.inputs_, self.model.weights_
         self._scale, self._zero = self.model.scale_, float(self._weights.head[-1])
         shape = (self.n, self._weights.hidden)
@@ -120,7 +50,16 @@ class LstmVectorStream:
 
     def check_space(self, space: spaces.Space[Any]) -> None:
         """Raise an error if the model was fitted on other observations than the space has."""
-        _check(self._inputs, space)
+        encoder: Any = self._inputs
+        check_space(encoder, space)
+        found = self._inputs.value_range()
+        if found is not None and isinstance(space, spaces.Discrete):
+            low, high = found
+            if low < space.start or high >= space.start + space.n:
+                raise ValueError(
+                    f"the model was fitted on states {low} to {high}, the environment has {space}; "
+                    "wrap the environment the model was fitted for"
+                )
 
     def reset(self, obs: Tree, mask: np.ndarray | None = None) -> None:
         """Begin the episodes of `mask` (default: all).
@@ -159,3 +98,48 @@ class LstmVectorStream:
     def corrections(self) -> np.ndarray:
         """R_{T+2} of each episode if it ended now."""
         return self.rets - self.given
+
+
+class LstmStream:
+    """One running episode: the only one of a `LstmVectorStream`.
+
+    Attributes:
+        event: Always -1: an LSTM has no events.
+        score: The prediction less that before the first step.
+        cell: Always 0, as subgoal and strategy are: an LSTM has no profile and no sub-goals.
+        n_cells: 0: there are no positions to observe.
+        ret: The environment's return so far.
+        given: The redistributed reward so far.
+    """
+
+    n_cells = 0
+
+    def __init__(self, model: LstmRudder) -> None:
+        self.model = model
+        self.event = NO_EVENT
+        self.cell = self.subgoal = self.strategy = 0
+        self._episodes = LstmVectorStream(model, 1)
+        self.reset()
+
+    def check_space(self, space: spaces.Space[Any]) -> None:
+        """Raise an error if the model was fitted on other observations than the space has."""
+        self._episodes.check_space(space)
+
+    def reset(self, obs: Any = None) -> None:
+        """Begin an episode; a model that was fitted again is used from then on."""
+        self._episodes.reset(obs)
+        self.score = self.ret = self.given = 0.0
+
+    def step(
+        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
+    ) -> float:
+        """Add a transition; return its redistributed reward R_{t+1} (without the correction)."""
+        one = self._episodes
+        (share,) = one.step(obs, action, np.array([reward]), next_obs, [info]).tolist()
+        self.score, self.ret, self.given = (float(x[0]) for x in (one.scores, one.rets, one.given))
+        return share
+
+    @property
+    def correction(self) -> float:
+        """What of the return was not given yet, R_{T+2} if the episode ended now."""
+        return self.ret - self.given

@@ -18,12 +18,12 @@ from typing import NamedTuple
 import numpy as np
 
 from align_rudder._compile import njit
-from align_rudder.files import Floats
+from align_rudder.files import Array, Floats
 
 __all__ = ["WEIGHTS", "Weights", "advance", "predictions_numpy"]
 
 
-def _weights(*shape: int | str) -> Floats:
+def _weights(*shape: int | str) -> Array:
     """Return what an array of weights may be: of a size whose sums stay finite in float32."""
     return Floats(*shape, low=-1e9, high=1e9, dtype=np.float32)
 

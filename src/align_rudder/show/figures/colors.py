@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,7 +17,9 @@ __all__ = [
     "STRATEGY_COLORS",
     "event_color",
     "event_hex",
+    "event_image",
     "ink_on",
+    "legend_outside",
     "mark_subgoals",
     "new_axes",
 ]
@@ -70,6 +73,14 @@ def event_color(event: int) -> Color:
     return float(red), float(green), float(blue)
 
 
+def event_image(events: np.ndarray) -> np.ndarray:
+    """Return the colours of a map of events (rows, columns, 3), white where there is none (-1)."""
+    image = np.ones((*events.shape, 3))
+    for event in np.unique(events[events >= 0]).tolist():
+        image[events == event] = event_color(event)
+    return image
+
+
 def event_hex(event: int) -> str:
     """Return the colour of an event as "#rrggbb"."""
     return to_hex(event_color(event))
@@ -83,6 +94,29 @@ def ink_on(color: Color) -> str:
 def new_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """Return the axes given, or those of a new figure of that size in inches."""
     return ax if ax is not None else Figure(figsize=size, layout="constrained").add_subplot()
+
+
+def legend_outside(
+    figure: Figure,
+    entries: Axes | Mapping[str, Any],
+    ncols: int,
+    where: str = "lower center",
+    **look: Any,
+) -> None:
+    """Put a legend below the axes of a figure, or above them.
+
+    Args:
+        figure: The figure, of constrained layout.
+        entries: Axes whose lines and bars have labels, or a handle for each label.
+        ncols: Entries side by side.
+        where: Where it stands.
+        look: Further options of Matplotlib's legend.
+    """
+    if isinstance(entries, Axes):
+        handles, labels = entries.get_legend_handles_labels()
+        entries = dict(zip(labels, handles, strict=True))
+    look = {"loc": f"outside {where}", "frameon": False, "fontsize": 8, **look}
+    figure.legend(list(entries.values()), list(entries), ncols=ncols, **look)
 
 
 def mark_subgoals(ax: Axes, columns: Sequence[int], y: float, label: str, size: float = 4) -> None:

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from align_rudder.alignment import Alignment
 from align_rudder.events.names import event_names, goal_names
 from align_rudder.sequences import GAP
-from align_rudder.show.figures.colors import event_color
+from align_rudder.show.figures.colors import event_color, legend_outside
 from align_rudder.show.figures.sequences import alignment as draw_alignment
 from align_rudder.text import letters_for
 
@@ -66,16 +66,9 @@ def consensus(
     below.set_xticks(places, names, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
     below.tick_params(axis="x", pad=7)
     letters = letters_for(aligned.symbols)
-    handles = [Patch(color=event_color(e)) for e in range(len(letters))]
-    labels = [f"{a}  {b}" for a, b in zip(letters, name_events(aligned.symbols), strict=True)]
-    figure.legend(
-        handles,
-        labels,
-        loc="outside upper center",
-        ncols=max(2, int(figure.get_figwidth() / 1.55)),
-        frameon=False,
-        fontsize=8,
-        handlelength=1.0,
-        columnspacing=1.4,
-    )
+    named = zip(letters, name_events(aligned.symbols), strict=True)
+    entries = {f"{a}  {b}": Patch(color=event_color(e)) for e, (a, b) in enumerate(named)}
+    columns = max(2, int(figure.get_figwidth() / 1.55))
+    narrow = {"handlelength": 1.0, "columnspacing": 1.4}
+    legend_outside(figure, entries, columns, "upper center", **narrow)
     return figure

@@ -87,10 +87,9 @@ def overview(
     for ax, (title, rr, original) in zip(axes[1:], episodes, strict=True):
         redistribution(rr, symbols, original=original, ax=ax)
         ax.set_title(title, loc="left", fontsize=10)
-    top = max(ax.get_ylim()[1] for ax in axes[1:]) if len(episodes) else 1.0
-    low = min(ax.get_ylim()[0] for ax in axes[1:]) if len(episodes) else 0.0
+    limits = [ax.get_ylim() for ax in axes[1:]]
     for ax in axes[1:]:
-        ax.set_ylim(low, top)
+        ax.set_ylim(min(low for low, _ in limits), max(top for _, top in limits))
     letters = letters_for(symbols)
     figure.supxlabel(legend(symbols, letters, width=int(figure.get_figwidth() * 15)), fontsize=7.5)
     return figure

@@ -14,7 +14,7 @@ from matplotlib.patches import Circle
 from align_rudder.episodes import Episode
 from align_rudder.events import EventEncoder, StateEvents
 from align_rudder.sequences import NO_EVENT
-from align_rudder.show.figures.colors import event_color, new_axes
+from align_rudder.show.figures.colors import event_image, new_axes
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
@@ -160,11 +160,7 @@ def clusters(
 
 def draw_clusters(ax: Axes, encoder: EventEncoder, grid: Grid) -> None:
     """Draw the map with its walls, each cell in the colour of its event."""
-    events = cell_events(encoder, grid)
-    image = np.ones((*grid.shape, 3))
-    for event in range(encoder.n_events):
-        image[events == event] = event_color(event)
-    ax.imshow(image, interpolation="nearest")
+    ax.imshow(event_image(cell_events(encoder, grid)), interpolation="nearest")
     draw_walls(ax, grid)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +24,7 @@ from align_rudder.show.figures.colors import (
     new_axes,
 )
 from align_rudder.subtasks import SubGoal
-from align_rudder.text import letters_for
+from align_rudder.text import letters_for, short
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
@@ -111,15 +111,10 @@ def pssm(profile: Profile, *, subgoals: Sequence[SubGoal] = (), ax: Axes | None 
         shown, aspect="auto", interpolation="nearest", cmap="PuOr_r", vmin=-bound, vmax=bound
     )
     mark_subgoals(ax, [goal.column for goal in subgoals], n - 0.2, "profile column")
-    ax.set_yticks(range(n), [_short(s) for s in profile.symbols], fontsize=7)
+    ax.set_yticks(range(n), [short(s, 20).replace("$", r"\$") for s in profile.symbols], fontsize=7)
     bar = ax.figure.colorbar(image, ax=ax, pad=0.01)
     bar.set_label("score", fontsize=8)
     return ax
-
-
-def _short(symbol: Hashable, width: int = 20) -> str:
-    text = str(symbol).replace("$", r"\$")
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def guide_tree(model: AlignRudder, *, ax: Axes | None = None) -> Axes:

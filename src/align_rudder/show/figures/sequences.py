@@ -9,7 +9,13 @@ from matplotlib.axes import Axes
 
 from align_rudder.alignment import Alignment
 from align_rudder.sequences import GAP
-from align_rudder.show.figures.colors import event_color, ink_on, mark_subgoals, new_axes
+from align_rudder.show.figures.colors import (
+    event_color,
+    event_image,
+    ink_on,
+    mark_subgoals,
+    new_axes,
+)
 from align_rudder.subtasks import SubGoal
 from align_rudder.text import letters_for
 
@@ -34,10 +40,7 @@ def alignment(
     matrix = aligned.matrix
     n, length = matrix.shape
     ax = new_axes(ax, (max(4.0, 0.2 * length + 1), 0.24 * n + 1))
-    image = np.ones((n, length, 3))
-    for event in range(len(aligned.symbols)):
-        image[matrix == event] = event_color(event)
-    ax.imshow(image, aspect="auto", interpolation="nearest")
+    ax.imshow(event_image(matrix), aspect="auto", interpolation="nearest")
     letters = letters_for(aligned.symbols)
     if length <= 120:
         middle = {"ha": "center", "va": "center", "fontsize": 7}

@@ -39,10 +39,9 @@ def episode_data(
         data |= {"strategy": k, "goals": _goals(model, encoded, k)}
     if grid is not None and isinstance(episode, Episode):
         observations = np.asarray(episode.observations)
-        cells = [grid.cell(observations[t + 1]) for t in np.flatnonzero(rr.events != NO_EVENT)]
-        data["at"] = [r * grid.shape[1] + c for r, c in cells]
-        path = [grid.cell(o) for o in observations]
-        data["path"] = [r * grid.shape[1] + c for r, c in path]
+        path = [r * grid.shape[1] + c for r, c in map(grid.cell, observations)]
+        at = np.flatnonzero(rr.events != NO_EVENT)
+        data |= {"at": [path[t + 1] for t in at], "path": path}
     return data
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
-from align_rudder.files import write_whole
+from align_rudder.files import write_text
 from align_rudder.show.figures.maps import Grid
 from align_rudder.show.report.data import report_data
 from align_rudder.show.report.episodes import GivenEpisode
@@ -50,12 +51,8 @@ def page(data: dict[str, Any]) -> str:
         # "<" as \u003c: no symbol can end the script element or begin a comment.
         "data": json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
     }
-    out = folder.joinpath("template.html").read_text("utf-8")
-    before, *pieces = out.split("{{")
-    for piece in pieces:
-        name, rest = piece.split("}}", 1)
-        before += parts[name] + rest
-    return before
+    template = folder.joinpath("template.html").read_text("utf-8")
+    return re.sub("{{(.+?)}}", lambda found: parts[found[1]], template)
 
 
 def write_report(
@@ -81,6 +78,5 @@ def write_report(
         The verdict at the top of the page, with its state, headline, numbers and warnings.
     """
     data = report_data(model, episodes, title=title, max_episodes=max_episodes, env=env)
-    text = page(data).encode("utf-8", errors="replace")
-    write_whole(path, lambda file: file.write(text))
+    write_text(path, page(data))
     return data["verdict"]

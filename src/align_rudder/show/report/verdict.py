@@ -48,8 +48,9 @@ def verdict_data(model: AlignRudder, shown: list[dict[str, Any]], left_out: int)
         "redistributed": rounded(share, 4),
         "correction": rounded(corrections.mean() / whole, 4),
     }
+    troubles = len(model.outliers_) or model.events_.n_events > MAX_SENSIBLE_EVENTS
     return {
-        "state": "bad" if not share else ("fair" if _troubles(model) else "good"),
+        "state": "bad" if not share else ("fair" if troubles else "good"),
         "headline": _headline(model, share),
         "numbers": numbers,
         "warnings": _warnings(model, numbers, shown, left_out),
@@ -65,10 +66,6 @@ def _agreement(model: AlignRudder, members: np.ndarray) -> float:
     scores = pairwise_scores(sequences, model.scores_, model.gap)
     pairs = np.column_stack(np.triu_indices(len(sequences), 1))
     return agreement(sequences, pairs, scores, model.scores_, model.gap)[0]
-
-
-def _troubles(model: AlignRudder) -> bool:
-    return bool(len(model.outliers_)) or model.events_.n_events > MAX_SENSIBLE_EVENTS
 
 
 def _headline(model: AlignRudder, share: float) -> str:

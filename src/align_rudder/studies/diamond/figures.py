@@ -18,7 +18,7 @@ from align_rudder.files import write_figure
 from align_rudder.model import AlignRudder
 from align_rudder.runs.rows import read_rows
 from align_rudder.show.figures import consensus
-from align_rudder.show.figures.colors import OKABE_ITO
+from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
 from align_rudder.studies.diamond.methods import METHODS, OURS, label_of, order_of
 from align_rudder.studies.diamond.results import read_evaluation, read_training
 from align_rudder.studies.diamond.tables import final_stage, range_of, short_number
@@ -122,14 +122,14 @@ def subgoal_bars(evaluation: Mapping[str, Any]) -> Figure:
     first = int(np.ceil(np.log10(least) - 1e-9))
     ax.set_yticks([0.0, *(10.0**e for e in range(first, 3))])
     ax.yaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
+    ax.yaxis.set_major_formatter("{x:g} %")
     ax.set_ylim(0, 130)
     ax.set_xlim(-0.6, len(names) - 0.4)
     ax.set_xticks(at, names, rotation=45, ha="right", rotation_mode="anchor", fontsize=9)
     ax.tick_params(axis="x", length=0)
     _tidy(ax)
     ax.set_ylabel("sub-goal reached")
-    figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=9)
+    legend_outside(figure, ax, 3, "upper center", fontsize=9)
     return figure
 
 
@@ -256,7 +256,7 @@ def learning_curves(folders: Sequence[str | Path]) -> Figure:
     bands = [band.get_paths()[0].get_extents().y1 for ax in row for band in ax.collections]
     top = max([*bands, 1e-3])
     row[0].set_ylim(-0.01 * top, 1.04 * top)
-    row[0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
+    row[0].yaxis.set_major_formatter("{x:g} %")
     row[0].set_ylabel("new worlds in which the diamond is found")
     if managed:
         dashes = Line2D([], [], color="#555555", ls="--", marker="o", markerfacecolor="white")
@@ -265,14 +265,8 @@ def learning_curves(folders: Sequence[str | Path]) -> Figure:
     band = "least to most of the seeds" + (", or 95 % interval of one" if 1 in seeds else "")
     band = "95 % interval over worlds (one seed)" if seeds == {1} else band
     legend[band] = Patch(color="#bbbbbb")
-    figure.legend(
-        list(legend.values()),
-        list(legend),
-        loc="outside lower center",
-        ncols=1 if max(map(len, legend)) > 60 else 2 if len(panels) == 1 else 3,
-        frameon=False,
-        fontsize=8,
-    )
+    columns = 1 if max(map(len, legend)) > 60 else 2 if len(panels) == 1 else 3
+    legend_outside(figure, legend, columns)
     return figure
 
 
@@ -283,9 +277,7 @@ def _moving_rate(reached: np.ndarray, failed: np.ndarray, window: int) -> np.nda
     """Return successes per tries over the last `window` updates; NaN where nothing was tried."""
 
     def last(counts: np.ndarray) -> np.ndarray:
-        sums = np.concatenate([[0.0], np.cumsum(counts)])
-        end = np.arange(1, len(counts) + 1)
-        return sums[end] - sums[np.maximum(end - window, 0)]
+        return np.convolve(counts, np.ones(window))[: len(counts)]
 
     tries = last(reached + failed)
     return np.divide(last(reached), tries, out=np.full(len(tries), np.nan), where=tries > 0)

@@ -97,7 +97,7 @@ _LONG = 50_000_000  # from here on, many environments and a larger pool
 
 
 def label_of(method: str, alone: bool = True) -> str:
-    """Return what a method is called, in full where it stands alone and not below ours."""
+    """Return the label of a method, in full where ours does not stand above it."""
     label = METHODS[method].label if method in METHODS else method
     return label.replace("… ", f"{METHODS[OURS].label}, ") if alone else label
 
@@ -142,7 +142,7 @@ def train_method(
     devices: Devices | None = None,
     progress: bool = True,
 ) -> None:
-    """Train a method, or go on with it; the folder then holds the best agents and the logs.
+    """Train a method, or resume its training; the folder then holds the best agents and the logs.
 
     Args:
         training: The configuration, as `training_of` returns it.

@@ -1,4 +1,4 @@
-"""What the folder of a training holds, and what its agents come to in new worlds, counted."""
+"""Evaluation of trained agents in new worlds, and the files of a training."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ FILES = (
 """Files of a training."""
 
 STAGES = ("cloned", "agent", "manager")
-"""Who plays: sub-agents after cloning, the best sub-agents, the manager with them."""
+"""Agents of a training: sub-agents after cloning, the best sub-agents, the manager with them."""
 
 
 def aligned_task(setup: Setup) -> AlignedTask:
@@ -110,7 +110,7 @@ def stages_in(folder: str | Path) -> list[str]:
 def load_stage(
     folder: str | Path, setup: Setup, stage: str | None = None
 ) -> tuple[AlignedTask, Policy]:
-    """Return who plays after a training, and the task as they play it.
+    """Load the agents of a training, and the task that they act in.
 
     Args:
         folder: Folder of the training.
@@ -135,11 +135,11 @@ def count_worlds(
     max_steps: int | None = None,
     progress: str | None = None,
 ) -> dict[str, Any]:
-    """Return how many of that many new worlds came how far.
+    """Evaluate an agent in new worlds: how many it solves, which sub-goals it reaches, how deep.
 
     Args:
         task: The task; with its sub-agents if `agent` is a manager.
-        agent: Who plays.
+        agent: The sub-agents or the manager.
         worlds: Number of new worlds.
         seed: Seed of worlds and chances.
         max_steps: Limit of an episode, if it is not the task's.
@@ -187,7 +187,7 @@ def evaluate_folder(
     last: bool = False,
     progress: bool = True,
 ) -> dict[str, Any]:
-    """Return how far the agents of a training come in new worlds; kept in `evaluation.json`.
+    """Evaluate the agents of a training in new worlds; the counts are kept in `evaluation.json`.
 
     What is there already for the same worlds and agents is not counted again. Where there are no
     agents, as among published results, the counts are taken as they are.
@@ -198,7 +198,7 @@ def evaluate_folder(
         worlds: Number of new worlds.
         seed: Seed of the worlds; trainings use others.
         max_steps: Limit of an episode, if it is not the task's.
-        last: Whether to count only who plays at the end, not the stages before.
+        last: Whether to evaluate the last stage alone, not those before it.
         progress: Whether to show a progress bar.
     """
     folder = Path(folder)
@@ -249,7 +249,7 @@ def evaluate_folder(
 
 
 def _player(folder: Path, stage: str) -> str:
-    """Return a digest of who plays: a manager with its sub-agents, or sub-agents alone."""
+    """Return a digest of the agents' files: a manager with its sub-agents, or sub-agents alone."""
     names = ("agent", "manager") if stage == "manager" else (stage,)
     parts = [folder / f"{name}.npz" for name in names]
     data = b"".join(part.read_bytes() for part in parts if part.is_file())
@@ -257,7 +257,7 @@ def _player(folder: Path, stage: str) -> str:
 
 
 def _counted(path: Path, setting: dict[str, Any]) -> dict[str, Any]:
-    """Return the stages that a file has for this setting."""
+    """Return the stages that were evaluated before in the same setting."""
     if not path.is_file():
         return {}
     found = read_evaluation(path)

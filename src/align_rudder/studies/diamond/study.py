@@ -1,6 +1,6 @@
 """The trainings behind the tables of the diamond: all methods, and a grid of settings for two.
 
-Each training is a command of `align-rudder diamond`, so that it goes on from its own checkpoint and
+Each training is a command of `align-rudder diamond`, so that it resumes from its own checkpoint and
 several can share a GPU.
 """
 

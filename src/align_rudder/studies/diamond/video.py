@@ -51,14 +51,12 @@ class Run(NamedTuple):
 
 
 @eqx.filter_jit
-def _step(
-    task: AlignedTask, agent: Policy, s: AlignedState, key: jax.Array, temperature: float
-) -> Any:
+def _step(task: AlignedTask, agent: Policy, s: AlignedState, key: jax.Array) -> Any:
     """Return the states after a step of each world, choices, and which are over and solved."""
     k_act, k_step = jax.random.split(key)
     seen = jax.vmap(task.task.observe)(s.state)
     logits, _ = jax.vmap(agent, (None, 0, 0, 0))(task, seen, s.subtask, s.position.cell)
-    action = jax.random.categorical(k_act, logits / temperature)
+    action = jax.random.categorical(k_act, logits)
     keys = jax.random.split(k_step, s.subtask.shape[0])
     new, out = jax.vmap(task.step)(keys, s, action)
     # A weak type would compile the step twice.
@@ -72,7 +70,6 @@ def record(
     key: jax.Array,
     n_worlds: int = 16,
     max_steps: int = 1000,
-    temperature: float = 1.0,
 ) -> Run | None:
     """Play new worlds side by side until one is solved; None if none is.
 
@@ -81,11 +78,10 @@ def record(
 
     Args:
         task: The task; with its sub-agents if `agent` is a manager.
-        agent: Who plays; its choices are drawn.
+        agent: The agent; its actions are sampled.
         key: Random key.
         n_worlds: Number of worlds.
         max_steps: Steps after which all are given up.
-        temperature: What the logits are divided by.
     """
     if n_worlds < 1 or max_steps < 1:
         raise ValueError(
@@ -98,7 +94,7 @@ def record(
     for t in range(max_steps):
         traces.add((s.state, s.subtask, s.reached), going)
         now = jax.random.fold_in(k_play, t)
-        s, action, over, solved = _step(task, agent, s, now, temperature)
+        s, action, over, solved = _step(task, agent, s, now)
         actions.append(np.asarray(action))
         found = going[np.asarray(solved)[going]]
         if len(found):
@@ -224,7 +220,7 @@ def save_video(
     write_whole(path, lambda file: small[0].save(file, format="GIF", **options))
 
 
-def _palette(frames: Sequence[Image.Image], n_colors: int = 128) -> Image.Image:
+def _palette(frames: Sequence[Image.Image]) -> Image.Image:
     """Return one palette for all frames.
 
     Rare colours, such as that of a heart, count more than their share of the pixels.
@@ -235,4 +231,4 @@ def _palette(frames: Sequence[Image.Image], n_colors: int = 128) -> Image.Image:
     colors, counts = np.unique(packed, return_counts=True)
     weighted = np.repeat(colors, np.ceil(np.sqrt(counts)).astype(int))
     image = np.stack([weighted >> 16, weighted >> 8 & 255, weighted & 255], axis=1).astype(np.uint8)
-    return Image.fromarray(image[None]).quantize(n_colors, method=Image.Quantize.MEDIANCUT)
+    return Image.fromarray(image[None]).quantize(128, method=Image.Quantize.MEDIANCUT)

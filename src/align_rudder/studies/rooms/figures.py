@@ -8,10 +8,11 @@ from operator import attrgetter
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import NullLocator
+from scipy.stats import sem
 
 from align_rudder.baselines.protocol import Protocol
-from align_rudder.show.figures.colors import OKABE_ITO
+from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
 from align_rudder.studies.rooms.methods import METHODS
 from align_rudder.studies.rooms.statistics import Summary
 from align_rudder.studies.rooms.trials import TrialRecord, curve_points
@@ -43,9 +44,7 @@ def _line(
     ax.fill_between(x, *band, color=color, alpha=0.18)
 
 
-def _thousands(axis: Axes, which: str = "y") -> None:
-    target = axis.yaxis if which == "y" else axis.xaxis
-    target.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+_THOUSANDS = "{x:,.0f}"  # how axes write numbers
 
 
 def _lines(ax: Axes, found: Sequence[Summary], over: str, cap: int) -> None:
@@ -58,7 +57,7 @@ def _lines(ax: Axes, found: Sequence[Summary], over: str, cap: int) -> None:
     places = sorted({place(s) for s in found})
     ax.set_xticks(places, [str(p) for p in places])
     ax.xaxis.set_minor_locator(NullLocator())
-    _thousands(ax)
+    ax.yaxis.set_major_formatter(_THOUSANDS)
     if any(s.capped for s in found):
         ax.axhline(cap, color="black", lw=0.7, ls=":")
         at, points = (places[0], cap), "offset points"
@@ -85,20 +84,8 @@ def demonstration_figure(panels: Sequence[tuple[str, Sequence[Summary]]], cap: i
         ax.set_ylabel("episodes to 80 %")
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
-    _legend(figure, axes.flat[0])
+    legend_outside(figure, axes.flat[0], max(2, int(figure.get_figwidth() / 1.4)))
     return figure
-
-
-def _legend(figure: Figure, ax: Axes) -> None:
-    handles, labels = ax.get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=max(2, int(figure.get_figwidth() / 1.4)),
-        frameon=False,
-        fontsize=8,
-    )
 
 
 def scaling_figure(found: Sequence[Summary], cap: int) -> Figure:
@@ -120,7 +107,6 @@ def learning_curves(
     records: Sequence[TrialRecord],
     demos: Sequence[int],
     protocol: Protocol,
-    titles: str = "{} demonstrations",
 ) -> Figure:
     """Return mean return while learning, a panel for each number of demonstrations.
 
@@ -141,14 +127,14 @@ def learning_curves(
                 continue
             values = np.array(curves)
             mean = values.mean(axis=0)
-            error = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+            error = sem(values) if len(values) > 1 else 0.0
             _line(ax, name, grid, mean, (mean - error, mean + error), marked=False)
-        ax.set_title(titles.format(n), fontsize=10, loc="left")
+        ax.set_title(f"{n} demonstrations", fontsize=10, loc="left")
         ax.set(xscale="log", xlabel="episodes")
-        _thousands(ax, "x")
+        ax.xaxis.set_major_formatter(_THOUSANDS)
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("mean return")
-    _legend(figure, axes[0])
+    legend_outside(figure, axes[0], max(2, int(figure.get_figwidth() / 1.4)))
     return figure
 
 

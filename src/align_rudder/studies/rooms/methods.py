@@ -217,7 +217,7 @@ MODELS = {
 
 
 def check_methods(names: Iterable[str], known: Iterable[str] = METHODS) -> None:
-    """Say which name is not one of those that are known."""
+    """Raise a `ValueError` for a method that is not known."""
     for name in names:
         if name not in known:
             raise ValueError(f"method {name!r} is not known; use some of {', '.join(known)}")

@@ -58,7 +58,7 @@ def missing(
 
 
 def require_jax() -> None:
-    """Say before any work is done that networks cannot be trained."""
+    """Raise an `ImportError` if networks cannot be trained, before any work is done."""
     if any(find_spec(name) is None for name in ("jax", "equinox", "optax")):
         raise ImportError(
             "RUDDER's networks need JAX, Equinox and Optax: pip install 'align-rudder[jax]', or "
@@ -82,9 +82,8 @@ def train(
 
 
 def small(mdp: TabularMDP, demos: Sequence[Episode]) -> LstmRudder:
-    """Return a network that is hardly trained, to compile what uses it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AlignRudderWarning)
+    """Return a network after a single update, to compile the learner that uses it."""
+    with warnings.catch_warnings(action="ignore", category=AlignRudderWarning):
         return LstmRudder(updates=1).fit(demos, random_episodes_of(mdp, 2, 0))
 
 

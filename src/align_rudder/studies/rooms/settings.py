@@ -5,12 +5,12 @@ Nothing heavy is imported here: command lines take their choices from these tabl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar
 
-from align_rudder.files import Number, Whole
+from align_rudder.files import Kind, Number, Text, Whole
 from align_rudder.studies.rooms.methods import COMPARED, KEY_CHEST, VARIANTS, check_methods
 
 if TYPE_CHECKING:
@@ -93,25 +93,14 @@ class Setting:
     method: str
     variant: int = -1
 
-    @classmethod
-    def columns(cls) -> list[str]:
-        """Return the names of the fields."""
-        return [f.name for f in fields(cls)]
-
-    @classmethod
-    def parse(cls, row: dict[str, str]) -> Self:
-        """Return the setting of a row of text."""
-        kinds = {"slip": float, "method": str}
-        found = {name: kinds.get(name, int)(row[name]) for name in cls.columns()}
-        Number(0, 1).check(found["slip"], "slip")
-        for name in ("rooms", "max_events", "demos"):
-            Whole(1).check(found[name], name)
-        Whole(-1).check(found["variant"], "variant")
-        return cls(**found)
-
-    def values(self) -> list[str]:
-        """Return the fields as text."""
-        return [str(value) for value in astuple(self)]
+    COLUMNS: ClassVar[Mapping[str, Kind]] = {
+        "rooms": Whole(1),
+        "slip": Number(0, 1),
+        "max_events": Whole(1),
+        "demos": Whole(1),
+        "method": Text(),
+        "variant": Whole(-1),
+    }
 
 
 @lru_cache(maxsize=8)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -22,20 +23,33 @@ __all__ = [
 ]
 
 
-def _by_method(
-    found: Sequence[Summary], over: Callable[[Setting], int] = lambda setting: setting.demos
-) -> dict[str, dict[int, Summary]]:
-    out: dict[str, dict[int, Summary]] = {}
+def _rows(
+    found: Sequence[Summary], row: str = "method", column: str = "demos"
+) -> dict[Any, dict[int, Summary]]:
+    """Return the summaries by two fields of their settings."""
+    out: dict[Any, dict[int, Summary]] = {}
     for summary in found:
-        out.setdefault(summary.setting.method, {})[over(summary.setting)] = summary
+        cells = out.setdefault(getattr(summary.setting, row), {})
+        cells[getattr(summary.setting, column)] = summary
     return out
 
 
-def _mean(value: Summary | None) -> str:
-    if value is None:
-        return "–"
-    mark = f" ({value.capped}†)" if value.capped else ""
-    return f"{value.mean:,.0f}{mark}"
+def _columns(found: Sequence[Summary], column: str = "demos") -> list[int]:
+    return sorted({getattr(s.setting, column) for s in found})
+
+
+def _means(cells: Mapping[int, Summary], columns: Sequence[int]) -> list[str]:
+    """Return the mean episodes in each column, with the trials that did not get there."""
+    return [
+        f"{cells[n].mean:,.0f}" + (f" ({cells[n].capped}†)" if cells[n].capped else "")
+        if n in cells
+        else "–"
+        for n in columns
+    ]
+
+
+def _published(numbers: Mapping[int, float], columns: Sequence[int]) -> list[str]:
+    return [f"{numbers[n]:,}" if n in numbers else "–" for n in columns]
 
 
 def _trials(found: Sequence[Summary]) -> int:
@@ -57,24 +71,17 @@ def episode_table(title: str, found: Sequence[Summary], cap: int, published: str
         cap: The cap on episodes.
         published: Name of the paper's results to put beside ours.
     """
-    demos = sorted({s.setting.demos for s in found})
-    rows = [
-        [METHODS[name].label, *(_mean(cells.get(n)) for n in demos)]
-        for name, cells in _by_method(found).items()
-    ]
+    demos = _columns(found)
+    rows = [[METHODS[name].label, *_means(cells, demos)] for name, cells in _rows(found).items()]
     if numbers := paper.EPISODES.get(published):
         rows.append(["Align-RUDDER, paper", *_published(numbers, demos)])
     header = ["demonstrations", *map(str, demos)]
     return Table(f"{title} ({_trials(found)} trials)", header, rows, _capped_note(found, cap))
 
 
-def _published(numbers: dict[int, float], demos: Sequence[int]) -> list[str]:
-    return [f"{numbers[n]:,}" if n in numbers else "–" for n in demos]
-
-
 def p_value_table(title: str, found: Sequence[Summary], published: str = "") -> Table | None:
     """Return the one-sided Mann–Whitney p-values of Align-RUDDER against every other method."""
-    methods = _by_method(found)
+    methods = _rows(found)
     ours = methods.pop("align-rudder", None)
     if not ours or not methods:
         return None
@@ -91,41 +98,30 @@ def p_value_table(title: str, found: Sequence[Summary], published: str = "") -> 
 
 def cluster_table(found: Sequence[Summary], cap: int) -> Table:
     """Return mean episodes over the most events allowed, the paper's beside ours."""
-    demos = sorted({s.setting.demos for s in found})
-    cells = {(s.setting.max_events, s.setting.demos): s for s in found}
-    rows = []
-    for most in sorted({s.setting.max_events for s in found}):
-        rows.append([str(most), *(_mean(cells.get((most, n))) for n in demos)])
+    demos, rows = _columns(found), []
+    for most, cells in sorted(_rows(found, "max_events").items()):
+        rows.append([str(most), *_means(cells, demos)])
         rows.append(["  paper", *_published(paper.CLUSTERS.get(most, {}), demos)])
-    return Table(
-        f"Episodes to 80 % over the most clusters, FourRooms ({_trials(found)} trials; paper: 10)",
-        ["most clusters", *map(str, demos)],
-        rows,
-        _capped_note(found, cap),
+    title = (
+        f"Episodes to 80 % over the most clusters, FourRooms ({_trials(found)} trials; paper: 10)"
     )
+    return Table(title, ["most clusters", *map(str, demos)], rows, _capped_note(found, cap))
 
 
 def scaling_table(found: Sequence[Summary], cap: int) -> Table:
     """Return mean episodes over the number of rooms."""
-    rooms = sorted({s.setting.rooms for s in found})
-    rows = [
-        [METHODS[name].label, *(_mean(cells.get(r)) for r in rooms)]
-        for name, cells in _by_method(found, lambda setting: setting.rooms).items()
-    ]
+    rooms, by_method = _columns(found, "rooms"), _rows(found, column="rooms")
+    rows = [[METHODS[name].label, *_means(cells, rooms)] for name, cells in by_method.items()]
     demos = found[0].setting.demos if found else 0
-    return Table(
-        f"Episodes to 80 % over the number of rooms, {demos} demonstrations "
-        f"({_trials(found)} trials)",
-        ["rooms", *map(str, rooms)],
-        rows,
-        _capped_note(found, cap),
-    )
+    title = f"Episodes to 80 % over the number of rooms, {demos} demonstrations "
+    title += f"({_trials(found)} trials)"
+    return Table(title, ["rooms", *map(str, rooms)], rows, _capped_note(found, cap))
 
 
 def growth_table(found: Sequence[Summary]) -> Table:
     """Return how the episodes grow with the rooms: the exponent of a power law."""
     rows = []
-    for name, cells in _by_method(found, lambda setting: setting.rooms).items():
+    for name, cells in _rows(found, column="rooms").items():
         if len(cells) > 1:
             rooms, means = np.log([*cells]), np.log([s.mean for s in cells.values()])
             limit = " or more" if any(s.capped for s in cells.values()) else ""

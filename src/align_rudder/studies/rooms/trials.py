@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from dataclasses import astuple, dataclass
+from typing import Any, ClassVar, Self
 
 from align_rudder._warnings import AlignRudderWarning
 from align_rudder.baselines.protocol import Protocol
-from align_rudder.files import Choice, Number, Whole
+from align_rudder.files import Kind, Number, Text, Whole
 from align_rudder.studies.rooms.methods import METHODS
 from align_rudder.studies.rooms.settings import Setting, demonstrations, environment
+from align_rudder.studies.trials import values_in
 
 __all__ = ["CURVES", "TrialRecord", "curve_points", "run_trial"]
 
@@ -18,7 +20,8 @@ CURVES = 10
 """Of so many trials of a setting the learning curve is kept."""
 
 
-class TrialRecord(NamedTuple):
+@dataclass(frozen=True)
+class TrialRecord:
     """A finished trial of a learner.
 
     Attributes:
@@ -37,30 +40,32 @@ class TrialRecord(NamedTuple):
     steps: int
     curve: tuple[float, ...] = ()
 
+    COLUMNS: ClassVar[Mapping[str, Kind]] = {
+        **Setting.COLUMNS,
+        "seed": Whole(0, 2**53),
+        "episodes": Whole(0, 2**53),
+        "solved": Whole(0, 1),
+        "steps": Whole(0, 2**53),
+        "curve": Text(),
+    }
+
     @property
     def key(self) -> tuple[Setting, int]:
         """Setting and seed."""
         return self.setting, self.seed
 
-    @classmethod
-    def columns(cls) -> list[str]:
-        """Return the names of the values."""
-        return [*Setting.columns(), *cls._fields[1:]]
-
     def row(self) -> list[str]:
         """Return the values as text."""
         numbers = (self.seed, self.episodes, int(self.solved), self.steps)
-        return [*self.setting.values(), *map(str, numbers), " ".join(f"{x:g}" for x in self.curve)]
+        curve = " ".join(f"{x:g}" for x in self.curve)
+        return [*map(str, (*astuple(self.setting), *numbers)), curve]
 
     @classmethod
     def parse(cls, row: dict[str, str]) -> Self:
         """Return the trial of a row."""
-        seed, episodes, steps = (
-            Whole(0, 2**53).check(int(row[name]), name) for name in ("seed", "episodes", "steps")
-        )
-        solved = Choice(("0", "1")).check(row["solved"], "solved") == "1"
-        curve = [Number().check(float(x), "curve") for x in row["curve"].split()]
-        return cls(Setting.parse(row), seed, episodes, solved, steps, tuple(curve))
+        *setting, seed, episodes, solved, steps, points = values_in(row, cls.COLUMNS)
+        curve = tuple(Number().check(float(x), "curve") for x in points.split())
+        return cls(Setting(*setting), seed, episodes, solved == 1, steps, curve)
 
 
 def run_trial(
@@ -88,8 +93,8 @@ def run_trial(
         options["max_events"] = setting.max_events
     mdp = environment(setting.rooms, setting.slip).mdp
     demos = demonstrations(setting, seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AlignRudderWarning)  # of many events, which were asked for
+    # Many events were asked for, so that no warning of them is needed.
+    with warnings.catch_warnings(action="ignore", category=AlignRudderWarning):
         result = method.learn(mdp, demos, seed=seed, protocol=protocol, **options)
     kept = curve_points(len(result.curve)) if seed < CURVES else []
     curve = tuple(round(float(result.curve[i]), 3) for i in kept)

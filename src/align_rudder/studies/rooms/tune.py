@@ -52,7 +52,7 @@ def tune(
         methods: Names of methods.
         trials: Trials of each configuration in each setting.
         protocol: How trials are run; a low cap makes hopeless configurations cheap.
-        folder: Where trials are stored; the same call goes on where it was stopped.
+        folder: Where trials are stored; the same call resumes a search that was stopped.
         workers: Where trials run.
         progress: Whether to show progress.
 

@@ -13,7 +13,7 @@ from align_rudder.episodes import Episode
 from align_rudder.events import StateEvents
 from align_rudder.model import AlignRudder
 from align_rudder.show.figures import event_color, grid_of
-from align_rudder.show.figures.colors import OKABE_ITO
+from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
 from align_rudder.show.figures.maps import draw_clusters, draw_walls
 from align_rudder.studies.rooms.settings import environment
 from align_rudder.tasks import RoomsEnv
@@ -72,8 +72,8 @@ def trajectory_figure() -> Figure:
         below.spines[["top", "right"]].set_visible(False)
     axes[1, 0].set_ylabel("redistributed reward")
     names = {"start": _START, "open portal": _ENTRY, "portal's exit": _ARRIVAL, "target": _TARGET}
-    handles = [Patch(color=color, label=name) for name, color in names.items()]
-    figure.legend(handles=handles, loc="outside upper right", ncols=4, frameon=False, fontsize=8)
+    patches = {name: Patch(color=color) for name, color in names.items()}
+    legend_outside(figure, patches, 4, "upper right")
     return figure
 
 

@@ -16,16 +16,16 @@ from tqdm import tqdm
 
 from align_rudder.episodes import Episode
 from align_rudder.events import DeltaEvents
-from align_rudder.files import Array, Flag, Flags, Floats, Format, Ints, Many
+from align_rudder.files import Flag, Format, Ints, Many
 from align_rudder.model import AlignRudder
+from align_rudder.runs.checkpoint import named_leaves
 from align_rudder.tasks.diamond.expert import MARGIN, Scene, expert_action
 from align_rudder.tasks.diamond.task import (
     FEATURES,
-    N_BLOCKS,
     DiamondState,
     DiamondTask,
     items_of,
-    leaf_names,
+    marked,
     vitals_of,
 )
 
@@ -86,7 +86,7 @@ class Demonstration(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """What learning begins with.
+    """Task, demonstrations and the model of them, with which training begins.
 
     Attributes:
         task: The task.
@@ -141,8 +141,7 @@ def scene_of(task: DiamondTask, state: DiamondState) -> Scene:
     for kind in (world.zombies, world.skeletons, world.cows):
         away = jnp.abs(kind.position - world.player_position)
         near = kind.mask & (away <= jnp.array([3, 4])).all(axis=1)
-        rows = jnp.where(near, kind.position[:, 0] + MARGIN, len(seen))  # the others are dropped
-        cows = jnp.zeros_like(mobs).at[rows, kind.position[:, 1] + MARGIN].set(True, mode="drop")
+        cows = marked(seen.shape, kind.position + MARGIN, near)
         mobs |= cows  # cows are the last kind
     return Scene(
         seen,
@@ -268,7 +267,7 @@ def save_demonstrations(path: str | os.PathLike[str], demos: Sequence[Demonstrat
     """Save demonstrations as one npz file."""
     arrays = {}
     for i, demo in enumerate(demos):
-        for name, leaf in zip(leaf_names(demo.states), jax.tree.leaves(demo.states), strict=True):
+        for name, leaf in named_leaves(demo.states).items():
             arrays[f"{i}/{name}"] = leaf.astype(np.uint8) if name.endswith(".map") else leaf
         arrays[f"{i}/actions"] = demo.actions
     header = {"solved": [demo.solved for demo in demos]}
@@ -285,9 +284,8 @@ def load_demonstrations(
         task: The task.
     """
     path = path or str(files("align_rudder.tasks.diamond") / "demonstrations.npz")
-    names, parts = leaf_names(task.like), jax.tree.leaves(task.like)
-    needed: dict[str, Array] = {"actions": Ints("steps", high=task.n_actions - 1, dtype=None)}
-    needed |= {name: _part(name, leaf, task) for name, leaf in zip(names, parts, strict=True)}
+    needed = {"actions": Ints("steps", high=task.n_actions - 1, dtype=None)}
+    needed |= task.state_kinds("steps+1")  # one before each action and one after the last
     out = []
     with _DEMONSTRATIONS.open(path) as contents:
         n = len(contents.header["solved"])
@@ -298,24 +296,7 @@ def load_demonstrations(
             actions = arrays.pop("actions")
             if not len(actions):
                 raise ValueError(f"demonstration {i} has no actions; at least one is needed")
-            found = [arrays[name] for name in names]
-            states = jax.tree.unflatten(jax.tree.structure(task.like), found)
-            task.check_states(states, (len(actions) + 1,))
+            states = task.state_of(arrays)
             solved = bool(task.solved(jax.tree.map(lambda x: jnp.asarray(x[-1]), states)))
             out.append(Demonstration(states, actions, solved))
     return out
-
-
-def _part(name: str, leaf: Any, task: DiamondTask) -> Array:
-    """Return what an array of states may be: one before each action and one after the last."""
-    shape, dtype = ("steps+1", *leaf.shape), np.dtype(leaf.dtype)
-    if dtype.kind == "b":
-        return Flags(*shape)
-    if dtype.kind == "f":
-        return Floats(*shape, dtype=dtype)
-    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-    if name in (".world.map", ".seen"):
-        low, high = 0, N_BLOCKS - 1
-    elif name == ".world.player_position":
-        low, high = 0, task.map_size - 1
-    return Ints(*shape, low=low, high=high, dtype=dtype)

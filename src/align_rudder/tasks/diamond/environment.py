@@ -323,7 +323,7 @@ class DiamondEnv(gym.Env[Any, Any]):
             snapshot = snapshot._replace(key=_random_key(np.random.default_rng(seed)))
         state, key = jax.tree.map(np.asarray, tuple(snapshot))
         task, *_, look = _programs(self.map_size)
-        task.check_states(state)
+        state = task.checked_state(state)
         if key.shape != (2,) or key.dtype != np.uint32:
             raise ValueError(
                 f"the key has shape {key.shape} and type {key.dtype}; (2,) and uint32 are needed, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from craftax.craftax_classic.envs.craftax_state import EnvParams, EnvState, Stat
 from craftax.craftax_classic.game_logic import craftax_step, is_game_over
 from craftax.craftax_classic.world_gen import generate_world
 
+from align_rudder.files import Array, array_like, check_arrays
+from align_rudder.runs.checkpoint import named_leaves
 from align_rudder.tasks.diamond.names import DID
 
 __all__ = [
@@ -25,7 +28,7 @@ __all__ = [
     "DiamondTask",
     "Observation",
     "items_of",
-    "leaf_names",
+    "marked",
     "vitals_of",
 ]
 
@@ -167,9 +170,7 @@ class DiamondTask:
         for bit, kind in enumerate((world.zombies, world.cows, world.skeletons, world.arrows)):
             at = kind.position - self._corner(world)
             inside = ((at >= 0) & (at < jnp.array(OBS_DIM))).all(axis=1) & kind.mask
-            rows = jnp.where(inside, at[:, 0], _ROWS)  # dropped, as out of bounds
-            here = jnp.zeros(OBS_DIM, jnp.uint8).at[rows, at[:, 1]].set(1, mode="drop")
-            mobs = mobs | (here << bit)
+            mobs = mobs | (marked(OBS_DIM, at, inside).astype(jnp.uint8) << bit)
         others = jnp.stack([jnp.round(world.light_level * 10), world.is_sleeping])
         numbers = jnp.concatenate([items_of(state), vitals_of(state), others.astype(jnp.int32)])
         return Observation(
@@ -266,36 +267,38 @@ class DiamondTask:
 
     # States from elsewhere
 
-    def check_states(self, states: Any, steps: tuple[int, ...] = ()) -> None:
-        """Raise an error unless these arrays can be states of this task.
+    def state_kinds(self, *steps: int | str) -> dict[str, Array]:
+        """Return what each array of a state may be, or of a stack of states, by its name.
 
         Args:
-            states: One state or a stack of them, as NumPy arrays.
-            steps: Shape of the stack; () for one state.
+            steps: Shape of the stack; none for one state.
         """
-        if jax.tree.structure(states) != jax.tree.structure(self.like):
+        kinds = {name: array_like(x, *steps) for name, x in named_leaves(self.like).items()}
+        highest = {".world.player_position": self.map_size - 1}
+        highest |= dict.fromkeys((".world.map", ".seen"), N_BLOCKS - 1)
+        highest |= dict.fromkeys((f".world.inventory.{item}" for item in ITEMS), 9)
+        for name, high in highest.items():
+            kinds[name].low, kinds[name].high = 0, high
+        return kinds
+
+    def state_of(self, arrays: Mapping[str, np.ndarray]) -> DiamondState:
+        """Return the state, or the stack of states, that these arrays are by their names."""
+        found = [arrays[name] for name in named_leaves(self.like)]
+        return jax.tree.unflatten(jax.tree.structure(self.like), found)
+
+    def checked_state(self, state: Any) -> DiamondState:
+        """Return a state from elsewhere in the types of this task; `ValueError` if it is none."""
+        if jax.tree.structure(state) != jax.tree.structure(self.like):
             raise ValueError(
                 "the state has other parts than a state of this task; it is of another version of "
                 "Craftax, or no state at all"
             )
-        size = self.map_size
-        needed = "a state before each action and one after the last" if steps else "one state"
-        leaves, likes = jax.tree.leaves(states), jax.tree.leaves(self.like)
-        for name, leaf, like in zip(leaf_names(states), leaves, likes, strict=True):
-            path, shape = name.lstrip("."), (*steps, *like.shape)
-            if leaf.shape != shape or leaf.dtype != like.dtype:
-                raise ValueError(
-                    f"{path} has shape {leaf.shape} and type {leaf.dtype}; {shape} and "
-                    f"{like.dtype} are needed: {needed}, of a world with map_size={size}"
-                )
-            if leaf.dtype.kind == "f" and not np.isfinite(leaf).all():
-                raise ValueError(f"{path} is not finite; give another state")
-        world = states.world
-        _check_range("the player is at", world.player_position, size - 1)
-        _check_range("the map has block", world.map, N_BLOCKS - 1)
-        _check_range("the memory has block", states.seen, N_BLOCKS - 1)
-        for name in ITEMS:
-            _check_range(f"{name}: the player has", getattr(world.inventory, name), 9)
+        try:
+            return self.state_of(check_arrays(named_leaves(state), self.state_kinds()))
+        except ValueError as error:
+            raise ValueError(
+                f"{error}: one state of a world with map_size={self.map_size}"
+            ) from error
 
 
 def _without_key(world: EnvState) -> EnvState:
@@ -307,16 +310,10 @@ def _without_key(world: EnvState) -> EnvState:
     return jax.tree.map(jnp.asarray, plain)
 
 
-def leaf_names(tree: Any) -> list[str]:
-    """Return the names of the leaves of a state, such as ".world.map"."""
-    return [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
-
-
-def _check_range(what: str, values: Any, most: int) -> None:
-    values = np.asarray(values)
-    wrong = values[(values < 0) | (values > most)]
-    if wrong.size:
-        raise ValueError(f"{what} {wrong.flat[0]}; 0 to {most} are possible")
+def marked(shape: tuple[int, ...], cells: jax.Array, mask: jax.Array) -> jax.Array:
+    """Return a map that is true at those of the cells (N, 2) that the mask keeps."""
+    rows = jnp.where(mask, cells[:, 0], shape[0])  # the others are dropped, as out of bounds
+    return jnp.zeros(shape, bool).at[rows, cells[:, 1]].set(True, mode="drop")
 
 
 def items_of(state: DiamondState) -> jax.Array:
