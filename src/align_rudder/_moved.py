@@ -3,52 +3,132 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
-__all__ = ["MOVED", "install"]
+__all__ = ["MOVED", "NAMES", "attribute_of", "install", "new_name"]
 
-MOVED = {
-    "align_rudder.demo": "align_rudder.data.crafting",
-    "align_rudder.diamond": "align_rudder.tasks.diamond",
-    "align_rudder.diamond.commands": "align_rudder.tasks.diamond.demos",
+_PACKAGE = __name__.partition(".")[0]
+_MOVES = {
+    "demo": "data.crafting",
+    "diamond": "tasks.diamond",
+    "diamond.commands": "cli.diamond",
     **{
-        f"align_rudder.diamond.{name}": f"align_rudder.tasks.diamond.{name}"
-        for name in ("demos", "expert", "task")
-    },
-    **{
-        f"align_rudder.diamond.{name}": f"align_rudder.studies.diamond.{name}"
+        f"diamond.{name}": f"studies.diamond.{name}"
         for name in ("figures", "methods", "results", "tables", "video")
     },
-    "align_rudder.envs": "align_rudder.tasks",
-    "align_rudder.envs.diamond": "align_rudder.tasks.diamond.environment",
-    "align_rudder.integrations": "align_rudder.gym",
-    "align_rudder.integrations.minari": "align_rudder.data.minari",
-    "align_rudder.integrations.sb3": "align_rudder.gym.sb3",
-    "align_rudder.live": "align_rudder.gym.live",
-    "align_rudder.plot": "align_rudder.show.figures",
-    "align_rudder.report": "align_rudder.show.report",
-    "align_rudder.rudder": "align_rudder.baselines.lstm",
-    "align_rudder.streaming": "align_rudder.tracking",
-    "align_rudder.tabular": "align_rudder.baselines",
-    "align_rudder.vector": "align_rudder.gym.vector",
-    "align_rudder.wrappers": "align_rudder.gym.wrapper",
+    "envs": "tasks",
+    "envs.base": "tasks.environment",
+    "envs.diamond": "tasks.diamond.environment",
+    "experiments": "studies.rooms",
+    "experiments.commands": "cli.reproduce",
+    "experiments.demo": "cli.demo",
+    "experiments.key_chest": "studies.key_chest",
+    "experiments.paper": "studies.paper",
+    "experiments.store": "studies.rooms.trials",
+    "hierarchy.alignment": "hierarchy.aligned",
+    "hierarchy.checkpoints": "runs.checkpoint",
+    "hierarchy.improvement": "hierarchy.ppo",
+    "hierarchy.interrupts": "runs.interrupt",
+    "hierarchy.loading": "hierarchy.folder",
+    "hierarchy.unfinished": "runs.checkpoint",
+    "integrations": "gym",
+    "integrations.minari": "data.minari",
+    "live": "gym.live",
+    "minerl.colours": "minerl.testing.videos",
+    "minerl.commands": "cli.minerl",
+    "minerl.initial": "minerl.networks",
+    "minerl.learning_commands": "cli.minerl",
+    "minerl.recording": "minerl.testing.recording",
+    "minerl.scripted": "minerl.testing.scripted",
+    "minerl.synthetic": "minerl.testing.synthetic",
+    "plot": "show.figures",
+    "report": "show.report",
+    "report.commands": "cli.model",
+    "report.notebook": "show.notebook",
+    "rudder": "baselines.lstm",
+    "sources": "data.sources",
+    "spaces": "gym.spaces",
+    "streaming": "tracking",
+    "tabular": "baselines",
+    "tabular.mdp": "tasks.mdp",
+    "vector": "gym.vector",
+    "wrappers": "gym.wrapper",
 }
+MOVED = {f"{_PACKAGE}.{old}": f"{_PACKAGE}.{new}" for old, new in _MOVES.items()}
+"""Old names and new ones; what lies below an old name lies below the new one, unless named too."""
+
+NAMES = {
+    "experiments.studies": {"run_key_chest": "studies.key_chest"},
+    "minerl.spaces": {"DECLARED": "minerl.testing.scripted"},
+    "minerl.training": {"evaluate": "minerl.playing", "load_players": "minerl.playing"},
+    "spaces": {"check_space": "events.spaces"},
+    "text": {"read_fasta": "fasta", "write_fasta": "fasta"},
+}
+"""Things that left a module for another one than the rest of it, all below the package."""
+
+
+def new_name(name: str) -> str | None:
+    """Return where a module of an old name is now, by the longest part of it that moved."""
+    head, rest = name, ""
+    while head:
+        if head in MOVED:
+            return MOVED[head] + rest
+        head, _, last = head.rpartition(".")
+        rest = f".{last}{rest}"
+    return None
+
+
+def attribute_of(module: str, rest: ModuleType | None = None) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module that things have left.
+
+    Args:
+        module: Its old name.
+        rest: Where all else is now; None if it is still there.
+    """
+    left = NAMES[module.removeprefix(f"{_PACKAGE}.")]
+
+    def attribute(name: str) -> Any:
+        if name in left:
+            return getattr(import_module(f"{_PACKAGE}.{left[name]}"), name)
+        if rest is not None:
+            return getattr(rest, name)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return attribute
 
 
 class _Alias(Loader):
     def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = import_module(MOVED[module.__name__])
+        old = module.__name__
+        new = new_name(old)
+        assert new is not None
+        home = import_module(new)
+        left = NAMES.get(old.removeprefix(f"{_PACKAGE}."))
+        if left is not None:  # it became several: no one of them has all of its names
+            module.__doc__, module.__all__ = home.__doc__, [*home.__all__, *left]
+            module.__getattr__ = attribute_of(old, home)
+            return
+        sys.modules[old] = home
+        # What the package has loaded is known under its old names as well: importing it by one of
+        # them would set it as an attribute, in place of a function of the same name.
+        for name in [name for name in sys.modules if name.startswith(f"{new}.")]:
+            below = old + name.removeprefix(new)
+            if new_name(below) == name:
+                sys.modules.setdefault(below, sys.modules[name])
 
 
 class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in MOVED:
+        new = new_name(fullname)
+        if new is None or (fullname not in MOVED and find_spec(new) is None):
             return None
         return ModuleSpec(fullname, _Alias(), is_package=True)
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import string
 from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from align_rudder._moved import attribute_of
 
 __all__ = [
     "LETTERS",
@@ -16,6 +19,9 @@ __all__ = [
     "short",
     "wrap_columns",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = attribute_of(__name__)
 
 LETTERS = string.ascii_uppercase + string.ascii_lowercase + string.digits
 

@@ -13,6 +13,8 @@ import align_rudder as ar
 from align_rudder import _moved
 
 INIT = Path(ar.__file__)
+# The public names of each module of version 0.1, by the module where they are now.
+OLD = json.loads((Path(__file__).parents[1] / "data/v0.1/modules.json").read_text("utf-8"))
 HEAVY = ["matplotlib", "scipy", "sklearn", "numba", "jax", "torch", "align_rudder.baselines"]
 
 
@@ -55,12 +57,49 @@ def test_type_checkers_see_the_names_where_they_are_imported_from():
     assert {*seen, "AlignRudderWarning"} == set(ar.__all__)
 
 
-@pytest.mark.parametrize("old", _moved.MOVED)
+def import_or_skip(module):
+    """Import a module of the package, unless an optional library that it needs is missing."""
+    for part, library in {"diamond": "craftax", "hierarchy": "jax", "minerl": "jax"}.items():
+        if part in module:
+            pytest.importorskip(library)
+    return importlib.import_module(module)
+
+
+@pytest.mark.parametrize("old", OLD)
 def test_old_modules_are_the_new_ones(old):
-    if "diamond" in old:
-        pytest.importorskip("craftax")
-    assert importlib.import_module(old) is importlib.import_module(_moved.MOVED[old])
-    assert importlib.import_module(old).__name__ == _moved.MOVED[old]
+    """Not copies of them: a class of one is that of the other, and so is what is changed in it."""
+    module = import_or_skip(f"align_rudder.{old}")
+    for home, names in OLD[old].items():
+        new = importlib.import_module(f"align_rudder.{home}")
+        for name in names:
+            assert getattr(module, name) is getattr(new, name), name
+    if len(OLD[old]) == 1:
+        assert module.__name__ == f"align_rudder.{next(iter(OLD[old]))}"
+        assert module is sys.modules[module.__name__]
+
+
+@pytest.mark.parametrize("old", sorted(_moved.MOVED))
+def test_old_modules_have_one_name_and_what_left_them_is_found(old):
+    module = import_or_skip(old)
+    left = _moved.NAMES.get(old.removeprefix("align_rudder."), {})
+    assert module.__name__ == (old if left else _moved.MOVED[old])
+    assert {*left} <= {*dir(module), *getattr(module, "__all__", ())}
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = module.nonsense
+
+
+@pytest.mark.parametrize("old", ["align_rudder.envs.nonsense", "align_rudder.wrappers.nonsense"])
+def test_what_never_was_is_not_found_below_an_old_name(old):
+    with pytest.raises(ModuleNotFoundError, match="nonsense"):
+        importlib.import_module(old)
+
+
+def test_an_old_module_does_not_take_the_place_of_a_function_of_its_name():
+    loaded_by(
+        "from align_rudder.plot.curves import curves\n"
+        "import align_rudder as ar\n"
+        "assert ar.plot.curves is curves and callable(curves)"
+    )
 
 
 def test_old_modules_are_found_by_every_form_of_import():

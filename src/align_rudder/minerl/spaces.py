@@ -7,9 +7,12 @@ space sorts its values; the order in which the environment declares them is anot
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import gymnasium as gym
 import numpy as np
+
+from align_rudder._moved import attribute_of
 
 __all__ = [
     "BUTTONS",
@@ -29,6 +32,9 @@ __all__ = [
     "format_of",
     "task_named",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = attribute_of(__name__)
 
 _BLOCKS = ("cobblestone", "crafting_table", "dirt", "furnace", "stone", "torch")
 _TOOLS = (

@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 from tqdm import tqdm
 
+from align_rudder._moved import attribute_of
 from align_rudder._warnings import warn
 from align_rudder.files import Whole, check_values
 from align_rudder.hierarchy.external import Players, Replays, TrackedEnv, UnreachedError, begin_at
@@ -43,6 +44,9 @@ from align_rudder.runs.lock import only_here
 from align_rudder.runs.rows import Rows
 
 __all__ = ["MineRLTraining", "train"]
+
+if not TYPE_CHECKING:
+    __getattr__ = attribute_of(__name__)
 
 _logger = logging.getLogger(__name__)
 
