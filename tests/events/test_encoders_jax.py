@@ -19,6 +19,23 @@ def test_a_function_gives_the_events_of_a_model_of_symbols():
     assert int(events.start_event(0)) == -1
 
 
+@pytest.mark.parametrize(
+    "event", ["door", None, ("took", 1), 0.0, np.float32(1), np.zeros(2, int), jax.numpy.zeros(2)]
+)
+def test_a_function_of_jax_returns_an_index_and_no_symbol(event):
+    encoder = ar.SymbolEvents().fit_sequences([["key", "door"]])
+    events = in_jax(encoder, lambda *step: event)
+    with pytest.raises(ValueError, match=r"returned .* the index of the event in model.events_.sy"):
+        jax.jit(events.transition_event)(0, 3, 0.0, 4, {})
+
+
+@pytest.mark.parametrize("event", [1, np.int64(1), np.uint8(1), jax.numpy.int32(1)])
+def test_an_index_may_be_of_every_whole_type(event):
+    encoder = ar.SymbolEvents().fit_sequences([["key", "door"]])
+    found = jax.jit(in_jax(encoder, lambda *step: event).transition_event)(0, 3, 0.0, 4, {})
+    assert (int(found), found.dtype) == (1, np.int32)
+
+
 def test_functions_of_python_are_refused_with_what_to_do():
     demos = [ar.Episode([0, 1, 2], [0, 0], [0, 1.0])] * 2
     encoder = ar.FunctionEvents(lambda o, a, r, n, i: f"to {n}").fit(demos)

@@ -321,6 +321,33 @@ def test_what_cannot_be_wrapped_is_refused():
     assert Log(RedistributeReward(Corridor(), model)).default_params == Params()
 
 
+def test_an_environment_of_reset_and_step_alone_is_told_what_is_missing():
+    class Bare:
+        def reset(self, key, params):
+            return jnp.zeros(2), State(jnp.int32(2), jnp.int32(0), jnp.int32(0))
+
+        def step(self, key, state, action, params):
+            return jnp.zeros(2), state, 0.0, False, {}
+
+    with pytest.raises(ValueError, match=r"Bare has no step_env .* give it reset_env\(key, params"):
+        RedistributeReward(Bare(), fitted(Corridor))
+
+
+def test_without_default_params_they_must_be_given():
+    class Bare:
+        observation_space, look, over = Corridor.observation_space, Corridor.look, Corridor.over
+        reset_env, step_env = Corridor.reset_env, Corridor.step_env
+
+    env, key = RedistributeReward(Bare(), fitted(Corridor)), jax.random.key(0)
+    with pytest.raises(ValueError, match="Bare has no default_params; give params"):
+        env.reset(key)
+    obs, state = env.reset(key, Params())
+    with pytest.raises(ValueError, match="Bare has no default_params; give params"):
+        env.step(key, state, 1)
+    expected = RedistributeReward(Corridor(), fitted(Corridor)).step(key, state, 1)
+    np.testing.assert_array_equal(env.step(key, state, 1, Params())[0], expected[0])
+
+
 def test_entries_of_the_environments_info_are_not_replaced_in_silence():
     class Loud(Corridor):
         def step_env(self, key, state, action, params):

@@ -59,7 +59,15 @@ class Function(JaxEvents):
     def transition_event(
         self, obs: Any, action: Any, reward: Any, next_obs: Any, info: Any
     ) -> jax.Array:
-        return jnp.asarray(self.function(obs, action, reward, next_obs, info), jnp.int32)
+        found = self.function(obs, action, reward, next_obs, info)
+        numeric = isinstance(found, jax.Array | np.ndarray | np.generic | int)
+        event = jnp.asarray(found) if numeric else None
+        if event is None or event.shape or not jnp.issubdtype(event.dtype, jnp.integer):
+            raise ValueError(
+                f"the event function returned {found!r}; in JAX, return the index of the event in "
+                "model.events_.symbols_, one whole number, -1 for none"
+            )
+        return event.astype(jnp.int32)
 
 
 class Deltas(JaxEvents):

@@ -49,8 +49,9 @@ class RedistributeReward:
     "correction", which is 0 before the last step, as all steps have the same entries in JAX.
 
     Args:
-        env: The environment, with `reset_env` and `step_env`, which do not begin the next episode.
-            Wrap it before others do: `LogWrapper(RedistributeReward(env, model))`.
+        env: The environment, with `reset_env` and `step_env`, which do not begin the next episode,
+            and `default_params`, unless `params` are given to `reset` and `step`. Wrap it before
+            others do: `LogWrapper(RedistributeReward(env, model))`.
         model: A fitted `AlignRudder`. If it is aligned again, make a new wrapper.
         correction: "last" adds the correction to the last reward, so that the return is unchanged;
             "info" leaves it out.
@@ -72,9 +73,12 @@ class RedistributeReward:
         # Wrappers pass on what they do not have: only the class tells what is an environment's own.
         if not (hasattr(type(env), "step_env") and hasattr(type(env), "reset_env")):
             raise ValueError(
-                f"{type(env).__name__} has no step_env and reset_env of its own, which the last "
-                "transition of an episode is scored with; wrap the environment itself, and put "
-                "other wrappers around this one"
+                f"{type(env).__name__} has no step_env and reset_env of its own. `step` hides the "
+                "last observation of an episode behind the first of the next; these two do not "
+                "begin the next one, so that the last transition can be scored. If it is a "
+                "wrapper, wrap the environment itself and put other wrappers around this one; if "
+                "it is an environment, give it reset_env(key, params) -> (obs, state) and "
+                "step_env(key, state, action, params) -> (obs, state, reward, done, info)"
             )
         if not hasattr(model, "tables_"):
             raise ValueError(f"model is a {type(model).__name__}; give a fitted AlignRudder")
@@ -106,11 +110,11 @@ class RedistributeReward:
 
     def reset(self, key: jax.Array, params: Any = None) -> tuple[Any, TrackedState]:
         """Return observation and state at the beginning of an episode."""
-        return self.reset_env(key, self.env.default_params if params is None else params)
+        return self.reset_env(key, self._default_params() if params is None else params)
 
     def step(self, key: jax.Array, state: TrackedState, action: Any, params: Any = None) -> Any:
         """Step the environment; the reward is the redistributed one."""
-        params = self.env.default_params if params is None else params
+        params = self._default_params() if params is None else params
         key_step, key_reset = jax.random.split(key)
         last, after, reward, *ends, info = self._step(key_step, state, action, params)
         done = ends[0] | ends[-1]
@@ -121,6 +125,14 @@ class RedistributeReward:
         if self._ends_in_two_ways:
             info |= {"terminated": ends[0], "truncated": ends[1], "final_observation": last}
         return obs, state, reward, *ends, info
+
+    def _default_params(self) -> Any:
+        if not hasattr(self.env, "default_params"):
+            raise ValueError(
+                f"{type(self.env).__name__} has no default_params; give params to reset and step, "
+                "or give the environment default_params (anything but None, if it needs none)"
+            )
+        return self.env.default_params
 
     def reset_env(self, key: jax.Array, params: Any) -> tuple[Any, TrackedState]:
         """Return observation and state at the beginning of an episode."""
