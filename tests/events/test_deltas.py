@@ -266,13 +266,26 @@ def test_values_that_are_no_numbers_are_refused(encoder, value):
     good = np.random.default_rng(0).normal(size=(9, 2))
     bad = good.copy()
     bad[4, 1] = value
-    with pytest.raises(ValueError, match="NaN or infinite"):
-        encoder.fit([episode_of(bad)])
+    where = r"^observation 4 of {} \(after step 3\) holds NaN or infinite"
+    with pytest.raises(ValueError, match=where.format("demonstration 1")):
+        encoder.fit([episode_of(good), episode_of(bad)])
     encoder.fit([episode_of(good)])
-    with pytest.raises(ValueError, match="NaN or infinite"):
+    with pytest.raises(ValueError, match=where.format("the episode")):
         encoder.encode(episode_of(bad))
-    with pytest.raises(ValueError, match="NaN or infinite"):
+    with pytest.raises(ValueError, match=r"^observation 0 of the episode \(the first one\)"):
+        encoder.encode(episode_of(bad[4:]))
+    with pytest.raises(ValueError, match="^observation 4 of the episode"):
+        encoder.encode(episode_of(bad[:5]))
+    with pytest.raises(ValueError, match="^the observation holds NaN or infinite"):
         encoder.transition_event(good[0], 0, 0.0, bad[4], {})
+    with pytest.raises(ValueError, match="^observation 1 of 2 holds NaN or infinite"):
+        encoder.transition_events(good[:2], [0, 0], [0, 0], bad[3:5], [{}, {}])
+
+
+def test_a_random_episode_that_cannot_be_used_is_named():
+    good, bad = np.arange(18.0).reshape(9, 2), np.full((9, 2), np.nan)
+    with pytest.raises(ValueError, match=r"^observation 0 of random episode 1 \(the first one\)"):
+        FeatureEvents().fit([episode_of(good)], [episode_of(good), episode_of(bad)])
 
 
 @pytest.mark.parametrize("encoder", [DeltaEvents(), FeatureEvents()])

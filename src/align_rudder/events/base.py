@@ -10,11 +10,19 @@ import numpy as np
 
 from align_rudder._warnings import warn
 from align_rudder.episodes import Episode, Tree, tree_index
-from align_rudder.events.observations import leaves, shapes_of
+from align_rudder.events.observations import NoNumberError, leaves, shapes_of
 from align_rudder.files import Array, Each, Kind, Many, Table, Whole, check_arrays
 from align_rudder.sequences import NO_EVENT
 
-__all__ = ["MAX_SENSIBLE_EVENTS", "SHAPES", "Encoded", "EventEncoder", "check_labels", "check_some"]
+__all__ = [
+    "MAX_SENSIBLE_EVENTS",
+    "SHAPES",
+    "Encoded",
+    "EventEncoder",
+    "NumberEvents",
+    "check_labels",
+    "check_some",
+]
 
 MAX_SENSIBLE_EVENTS = 20
 SHAPES = Each(Many(Whole(), most=32))
@@ -185,6 +193,37 @@ class EventEncoder(ABC):
             f"{k}={v!r}" for k, v in vars(self).items() if not k.endswith("_") and k[0] != "_"
         )
         return f"{type(self).__name__}({parameters})"
+
+
+class NumberEvents(EventEncoder):
+    """Events of observations that are numbers, as rows of a matrix."""
+
+    @abstractmethod
+    def _vectors(self, tree: Tree, n: int) -> np.ndarray:
+        """Return n observations as rows."""
+
+    def _vectors_of(
+        self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()
+    ) -> list[np.ndarray]:
+        """Return the observations of each episode as rows, or say which one cannot be used."""
+        named = [(e, f"demonstration {i}") for i, e in enumerate(episodes)]
+        named += [(e, f"random episode {i}") for i, e in enumerate(random_episodes)]
+        return [self._named_vectors(episode, name) for episode, name in named]
+
+    def _named_vectors(self, episode: Episode, name: str) -> np.ndarray:
+        try:
+            return self._vectors(episode.observations, len(episode) + 1)
+        except NoNumberError as error:
+            t = error.row
+            step = f"after step {t - 1}" if t else "the first one"
+            raise NoNumberError(t, f"observation {t} of {name} ({step})") from None
+
+    def encode(self, episode: Episode) -> Encoded:
+        try:
+            return super().encode(episode)
+        except NoNumberError:
+            self._named_vectors(episode, "the episode")
+            raise
 
 
 def _collapse(start: int, raw: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from align_rudder._compile import njit
 from align_rudder.episodes import Episode, Tree
-from align_rudder.events.base import SHAPES, EventEncoder, check_labels, check_some
+from align_rudder.events.base import SHAPES, NumberEvents, check_labels, check_some
 from align_rudder.events.observations import (
     check_width,
     common_shapes,
@@ -54,7 +54,7 @@ def _nearest(deltas, projection, exemplars, labels):
     return out
 
 
-class DeltaEvents(EventEncoder):
+class DeltaEvents(NumberEvents):
     """Differences of consecutive observations, clustered; an event is each change that is seen.
 
     Made for inventories and other vectors or dicts of numbers. The parts of an observation (the
@@ -119,9 +119,7 @@ class DeltaEvents(EventEncoder):
         """Find the kinds of change in the demonstrations."""
         self.check_parameters()
         self.shapes_ = common_shapes(episodes, self.keys)
-        deltas = np.concatenate(
-            [np.diff(self._vectors(e.observations, len(e) + 1), axis=0) for e in episodes]
-        )
+        deltas = np.concatenate([np.diff(rows, axis=0) for rows in self._vectors_of(episodes)])
         names, parts = self._layout(episodes[0])
         self._projection = same_information(deltas, parts)
         changed = deltas[(deltas != 0).any(axis=1)]

@@ -12,6 +12,7 @@ from align_rudder.episodes import Episode, Tree
 from align_rudder.files import LARGEST
 
 __all__ = [
+    "NoNumberError",
     "check_width",
     "common_shapes",
     "flat",
@@ -21,6 +22,20 @@ __all__ = [
     "parts",
     "shapes_of",
 ]
+
+
+class NoNumberError(ValueError):
+    """An observation holds NaN, something infinite or beyond what is taken.
+
+    Attributes:
+        row: Which one of those given.
+    """
+
+    def __init__(self, row: int, where: str) -> None:
+        super().__init__(
+            f"{where} holds NaN or infinite values, or some beyond {LARGEST:g}; clean it first"
+        )
+        self.row = row
 
 
 def parts(tree: Any, keys: Sequence[str] | None = None) -> list[Any]:
@@ -86,10 +101,8 @@ def numbers(rows: np.ndarray, encoder: str) -> np.ndarray:
     usable = np.abs(rows) <= LARGEST
     if not usable.all():
         bad = int(np.flatnonzero(~usable.reshape(len(rows), -1).all(axis=1))[0])
-        raise ValueError(
-            f"the observations hold NaN or infinite values, or some beyond {LARGEST:g}, at first "
-            f"in row {bad} (counted over all episodes); clean them first"
-        )
+        where = "the observation" if len(rows) == 1 else f"observation {bad} of {len(rows)}"
+        raise NoNumberError(bad, where)
     return rows
 
 

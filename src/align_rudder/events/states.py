@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from align_rudder.episodes import Episode, Tree
-from align_rudder.events.base import SHAPES, EventEncoder, check_labels, check_some
+from align_rudder.events.base import SHAPES, EventEncoder, NumberEvents, check_labels, check_some
 from align_rudder.events.observations import check_width, common_shapes, flat, leaves, numbers
 from align_rudder.events.successor import successor_features, successor_representation
 from align_rudder.files import (
@@ -288,7 +288,7 @@ def _goals(
     return np.isin(visited, sorted(ends - left))
 
 
-class FeatureEvents(_RegionEvents):
+class FeatureEvents(NumberEvents, _RegionEvents):
     """Vector states, clustered by their successor features; an event is a cluster entered.
 
     The features φ(s) are memberships in `n_features` regions of the demonstrations (soft
@@ -351,7 +351,7 @@ class FeatureEvents(_RegionEvents):
 
         self.check_parameters()
         shapes = common_shapes([*episodes, *random_episodes], self.keys)
-        vectors = [self._vectors(e.observations, len(e) + 1) for e in [*episodes, *random_episodes]]
+        vectors = self._vectors_of(episodes, random_episodes)
         shown = np.concatenate(vectors[: len(episodes)])
         mean, scale = shown.mean(axis=0), shown.std(axis=0)
         scale = np.where(scale > 1 / LARGEST, scale, 1.0)

@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from align_rudder.episodes import Episode, Tree
-from align_rudder.events.base import SHAPES, EventEncoder, check_labels
+from align_rudder.events.base import SHAPES, NumberEvents, check_labels
 from align_rudder.events.deltas import few_events, number_events, same_information
 from align_rudder.events.observations import check_width, common_shapes, leaves, numbers
 from align_rudder.files import Floats, Ints, Many, Maybe, Number, Text, Whole
@@ -60,7 +60,7 @@ def change_name(change: np.ndarray, weights: np.ndarray | None = None) -> str:
     return " ".join(f"{OWNED[j]}{int(change[j]):+d}" for j in order)
 
 
-class InventoryEvents(EventEncoder):
+class InventoryEvents(NumberEvents):
     """Changes of the inventory, clustered together with those of picture and hand.
 
     Episodes are those of `episode_of`: observations with the entries `inventory`, `equipped` and
@@ -134,9 +134,7 @@ class InventoryEvents(EventEncoder):
                 "episode_of gives them"
             )
         self.shapes_ = shapes
-        deltas = np.concatenate(
-            [np.diff(self._vectors(e.observations, len(e) + 1), axis=0) for e in episodes]
-        )
+        deltas = np.concatenate([np.diff(rows, axis=0) for rows in self._vectors_of(episodes)])
         self._projection = _projection(deltas)
         of = np.repeat(np.arange(len(episodes)), [len(e) for e in episodes])
         changed = (deltas[:, :_N] != 0).any(axis=1)
