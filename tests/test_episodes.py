@@ -407,6 +407,17 @@ def test_nothing_to_save_is_an_error(tmp_path):
         save_episodes(tmp_path / "e.npz", [])
 
 
+def test_what_is_saved_and_where_cannot_be_mixed_up(tmp_path):
+    episode = Episode([0, 1], [0], [1.0])
+    with pytest.raises(ValueError, match=r"path is a list; .*: save_episodes\(path, episodes\)"):
+        save_episodes([episode], tmp_path / "e.npz")
+    for one in (episode, None):
+        with pytest.raises(ValueError, match=r"episodes is .*; a list of them is needed"):
+            save_episodes(tmp_path / "e.npz", one)
+    with pytest.raises(ValueError, match=r"episodes\[1\] is a str; an Episode is needed"):
+        save_episodes(tmp_path / "e.npz", [episode, "x"])
+
+
 @pytest.mark.parametrize("info", [{"x": object()}, {"x": {1, 2}}, {"x": 1j}, {(1, 2): 0}])
 def test_infos_that_json_cannot_hold_are_refused(tmp_path, info):
     with pytest.raises(ValueError, match="infos"):
@@ -521,7 +532,7 @@ def test_another_format_or_version_is_refused(tmp_path, whole_file):
     with np.load(path) as file:
         arrays = dict(file)
     for change, message in [
-        ({"format": "align-rudder-model"}, "holds 'align-rudder-model'; 'align-rudder-episodes'"),
+        ({"format": "align-rudder-model"}, "is a file of kind 'model'; one of kind 'episodes'"),
         ({"version": 99}, "version 99 .* reads version 1"),
     ]:
         header = json.loads(arrays["header"].tobytes()) | change

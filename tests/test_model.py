@@ -658,7 +658,10 @@ def change_file(path, change):
     ("change", "message"),
     [
         (lambda h, a: h.update(version=99), r"has version 99 of format .*reads version \d+"),
-        (lambda h, a: h.update(format="cake"), r"holds 'cake'; 'align-rudder-model' is needed"),
+        (
+            lambda h, a: h.update(format="cake"),
+            r"of kind 'cake'; one of kind 'model'",
+        ),
         (lambda h, a: a.pop("returns"), r"damaged .*: it has no array 'returns'"),
         (
             lambda h, a: a.pop("strategy/0/matrix"),
@@ -690,7 +693,7 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no file .*m\.npz"):
         AlignRudder.load(tmp_path / "m.npz")
     save_episodes(tmp_path / "e.npz", state_episodes(2))
-    with pytest.raises(ValueError, match="holds 'align-rudder-episodes'"):
+    with pytest.raises(ValueError, match="of kind 'episodes'; one of kind 'model' is needed"):
         AlignRudder.load(tmp_path / "e.npz")
     np.savez(tmp_path / "a.npz", x=np.zeros(3))
     with pytest.raises(ValueError, match="not one of format 'align-rudder-model': no header"):

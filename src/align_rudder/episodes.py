@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -270,6 +270,16 @@ def _unflatten(arrays: Mapping[str, np.ndarray], name: str) -> Tree:
 
 def save_episodes(path: str | os.PathLike[str], episodes: Sequence[Episode]) -> None:
     """Save episodes of one environment as an npz file (see the module's notes)."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(
+            f"path is a {type(path).__name__}; the file comes first: save_episodes(path, episodes)"
+        )
+    if isinstance(episodes, Episode) or not isinstance(episodes, Iterable):
+        raise ValueError(f"episodes is {episodes!r}; a list of them is needed")
+    episodes = list(episodes)
+    for i, episode in enumerate(episodes):
+        if not isinstance(episode, Episode):
+            raise ValueError(f"episodes[{i}] is a {type(episode).__name__}; an Episode is needed")
     if not episodes:
         raise ValueError("there are no episodes to save")
     flat = [

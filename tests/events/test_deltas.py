@@ -12,7 +12,7 @@ from encoders import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from align_rudder import AlignRudderWarning, DeltaEvents, FeatureEvents
+from align_rudder import AlignRudderWarning, DeltaEvents, FeatureEvents, StateEvents
 
 examples = settings(deadline=None, max_examples=40, derandomize=True)
 
@@ -260,6 +260,14 @@ def test_parts_must_cover_the_vector_once(parts):
         DeltaEvents(parts=parts).fit([episode_of(np.zeros((5, 4)))])
 
 
+@pytest.mark.parametrize("kind", [DeltaEvents, FeatureEvents, StateEvents])
+def test_keys_are_a_list_of_names(kind):
+    with pytest.raises(ValueError, match=r"keys is 'valve'; give a list of names: keys=\['v"):
+        kind(keys="valve")
+    with pytest.raises(ValueError, match="keys is empty; name the entries of the observation"):
+        kind(keys=[])
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("encoder", [DeltaEvents(), FeatureEvents()])
 def test_values_that_are_no_numbers_are_refused(encoder, value):
@@ -274,11 +282,11 @@ def test_values_that_are_no_numbers_are_refused(encoder, value):
         encoder.encode(episode_of(bad))
     with pytest.raises(ValueError, match=r"^observation 0 of the episode \(the first one\)"):
         encoder.encode(episode_of(bad[4:]))
-    with pytest.raises(ValueError, match="^observation 4 of the episode"):
+    with pytest.raises(ValueError, match=r"^observation 4 of the episode"):
         encoder.encode(episode_of(bad[:5]))
-    with pytest.raises(ValueError, match="^the observation holds NaN or infinite"):
+    with pytest.raises(ValueError, match=r"^the observation holds NaN or infinite"):
         encoder.transition_event(good[0], 0, 0.0, bad[4], {})
-    with pytest.raises(ValueError, match="^observation 1 of 2 holds NaN or infinite"):
+    with pytest.raises(ValueError, match=r"^observation 1 of 2 holds NaN or infinite"):
         encoder.transition_events(good[:2], [0, 0], [0, 0], bad[3:5], [{}, {}])
 
 

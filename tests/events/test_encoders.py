@@ -166,10 +166,16 @@ def test_an_episode_without_infos_has_empty_ones():
 
 
 def test_an_error_of_the_function_says_at_which_step():
-    episode = Episode([0, 1, 2], [0, 0], [0.0, 1.0])
-    with pytest.raises(ZeroDivisionError) as raised:
-        FunctionEvents(lambda obs, *rest: 1 // int(1 - obs)).fit([episode])
-    assert "at step 1 of an episode of 2" in raised.value.__notes__[0]
+    good, bad = Episode([2, 3], [0], [1.0]), Episode([0, 1, 2], [0, 0], [0.0, 1.0])
+    encoder = FunctionEvents(lambda obs, *rest: 1 // int(1 - obs))
+    with pytest.raises(ValueError, match="raised ZeroDivisionError at step 1 of demonstration 1"):
+        encoder.fit([good, bad])
+    encoder.fit([good])
+    with pytest.raises(ValueError, match=r"at step 1 of the episode: .* is called with \(obs, a"):
+        encoder.encode(bad)
+    with pytest.raises(ValueError, match=r"raised ZeroDivisionError: ") as raised:
+        encoder.transition_event(1, 0, 0.0, 2, {})
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
 def test_numpy_symbols_of_a_function_areplain_value_ones():

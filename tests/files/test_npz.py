@@ -75,7 +75,10 @@ def test_no_pickle_is_loaded(tmp_path, how):
         (b"{}", "header that is not ours"),
         (b"\xff\xfe", "header that is not ours"),
         (b'{"format": "kind"}', "header that is not ours"),
-        (b'{"format": "cake", "version": 1}', "holds 'cake'; 'kind' is needed"),
+        (
+            b'{"format": "cake", "version": 1}',
+            "a file of kind 'cake'; one of kind 'kind' is needed",
+        ),
         (b'{"format": "kind", "version": 2}', "version 2 .*reads version 1; install"),
         (None, "not one of format 'kind': no header"),
     ],

@@ -341,7 +341,7 @@ def test_without_default_params_they_must_be_given():
     env, key = RedistributeReward(Bare(), fitted(Corridor)), jax.random.key(0)
     with pytest.raises(ValueError, match="Bare has no default_params; give params"):
         env.reset(key)
-    obs, state = env.reset(key, Params())
+    _, state = env.reset(key, Params())
     with pytest.raises(ValueError, match="Bare has no default_params; give params"):
         env.step(key, state, 1)
     expected = RedistributeReward(Corridor(), fitted(Corridor)).step(key, state, 1)

@@ -109,7 +109,7 @@ def test_bad_tables_are_refused():
     one = np.ones(1)
     with pytest.raises(ValueError, match="sum to 1"):
         TabularMDP.from_outcomes([[[(0.5, 0, 0.0, False)]]], one, 3)
-    with pytest.raises(ValueError, match="holds 4; at most 0 is needed"):
+    with pytest.raises(ValueError, match="holds 4; at most 0 is allowed"):
         TabularMDP.from_outcomes([[[(1.0, 4, 0.0, False)]]], one, 3)
     with pytest.raises(ValueError, match="starts"):
         TabularMDP.from_outcomes([[[(1.0, 0, 0.0, False)]]], np.zeros(1), 3)

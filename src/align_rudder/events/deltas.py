@@ -11,6 +11,7 @@ from align_rudder._compile import njit
 from align_rudder.episodes import Episode, Tree
 from align_rudder.events.base import SHAPES, NumberEvents, check_labels, check_some
 from align_rudder.events.observations import (
+    check_keys,
     check_width,
     common_shapes,
     flat,
@@ -107,7 +108,7 @@ class DeltaEvents(NumberEvents):
         max_samples: int = 1500,
     ) -> None:
         self.max_events = max_events
-        self.keys = None if keys is None else list(keys)
+        self.keys = check_keys(keys)
         self.parts = None if parts is None else {k: (int(a), int(b)) for k, (a, b) in parts.items()}
         self.max_share = max_share
         self.max_samples = max_samples

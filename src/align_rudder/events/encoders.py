@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from align_rudder.episodes import Episode, tree_index
-from align_rudder.events.base import EventEncoder
+from align_rudder.events.base import Encoded, EventEncoder
 from align_rudder.files import (
     Anything,
     Choice,
@@ -170,29 +170,44 @@ class FunctionEvents(Vocabulary):
             )
         self.function = function
 
+    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
+        named = [self._named_symbols(e, f"demonstration {i}") for i, e in enumerate(episodes)]
+        self._learn(named)
+        return self
+
     def symbols_of(self, episode: Episode) -> list[Hashable]:
+        return self._named_symbols(episode, "the episode")
+
+    def _named_symbols(self, episode: Episode, name: str) -> list[Hashable]:
         infos = episode.infos if episode.infos is not None else [{}] * len(episode)
-        found = []
-        for t in range(len(episode)):
-            step = (
+        return [
+            self._call(
+                f" at step {t} of {name}",
                 tree_index(episode.observations, t),
                 tree_index(episode.actions, t),
                 float(episode.rewards[t]),
                 tree_index(episode.observations, t + 1),
                 infos[t],
             )
-            try:
-                symbol = self.function(*step)
-            except Exception as error:
-                error.add_note(
-                    f"raised by the event function, which is called with (obs, action, reward, "
-                    f"next_obs, info), at step {t} of an episode of {len(episode)}"
-                )
-                raise
-            found.append(_symbol(symbol))
-        return found
+            for t in range(len(episode))
+        ]
+
+    def _call(self, where: str, *step: Any) -> Hashable:
+        """Return the symbol of a step, or say where the function raised an error."""
+        try:
+            symbol = self.function(*step)
+        except Exception as error:
+            raise ValueError(
+                f"the event function raised {type(error).__name__}{where}: {error}. It is called "
+                "with (obs, action, reward, next_obs, info)"
+            ) from error
+        return _symbol(symbol)
 
     def transition_event(
         self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
     ) -> int:
-        return self._id(_symbol(self.function(obs, action, reward, next_obs, info)))
+        return self._id(self._call("", obs, action, reward, next_obs, info))
+
+    def encode(self, episode: Episode) -> Encoded:
+        events = [self._id(symbol) for symbol in self.symbols_of(episode)]
+        return Encoded(NO_EVENT, np.array(events, np.int64))

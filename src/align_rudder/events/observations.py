@@ -13,6 +13,7 @@ from align_rudder.files import LARGEST
 
 __all__ = [
     "NoNumberError",
+    "check_keys",
     "check_width",
     "common_shapes",
     "flat",
@@ -109,6 +110,17 @@ def numbers(rows: np.ndarray, encoder: str) -> np.ndarray:
 def flat(tree: Tree, keys: Sequence[str] | None, n: int) -> np.ndarray:
     """Return a batch of n observations as rows of a matrix."""
     return np.hstack([leaf.reshape(n, -1) for leaf in leaves(tree, keys)])
+
+
+def check_keys(keys: Sequence[str] | None) -> list[str] | None:
+    """Return the names of entries as a list; a `ValueError` for a single text, or for no name."""
+    if keys is None:
+        return None
+    if isinstance(keys, str):
+        raise ValueError(f"keys is {keys!r}; give a list of names: keys=[{keys!r}]")
+    if not len(keys):
+        raise ValueError("keys is empty; name the entries of the observation, or leave it out")
+    return list(keys)
 
 
 def check_width(shapes: Mapping[str, Sequence[int]], width: int) -> None:

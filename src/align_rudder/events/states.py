@@ -10,7 +10,14 @@ import numpy as np
 
 from align_rudder.episodes import Episode, Tree
 from align_rudder.events.base import SHAPES, EventEncoder, NumberEvents, check_labels, check_some
-from align_rudder.events.observations import check_width, common_shapes, flat, leaves, numbers
+from align_rudder.events.observations import (
+    check_keys,
+    check_width,
+    common_shapes,
+    flat,
+    leaves,
+    numbers,
+)
 from align_rudder.events.successor import successor_features, successor_representation
 from align_rudder.files import (
     LARGEST,
@@ -111,7 +118,7 @@ class StateEvents(_RegionEvents):
         preference: float | None = None,
     ) -> None:
         self.max_events = max_events
-        self.keys = None if keys is None else list(keys)
+        self.keys = check_keys(keys)
         self.learning_rate = learning_rate
         self.gamma = gamma
         self.sweeps = sweeps
@@ -334,7 +341,7 @@ class FeatureEvents(NumberEvents, _RegionEvents):
         seed: int = 0,
     ) -> None:
         self.max_events = max_events
-        self.keys = None if keys is None else list(keys)
+        self.keys = check_keys(keys)
         self.gamma = gamma
         self.n_features = n_features
         self.max_samples = max_samples

@@ -87,7 +87,7 @@ class Array:
         if self.low is not None and least < self.low:
             raise ValueError(f"{name} holds {least}; at least {self.low:.9g} is needed")
         if high is not None and largest > high:
-            raise ValueError(f"{name} holds {largest}; at most {high:.9g} is needed")
+            raise ValueError(f"{name} holds {largest}; at most {high:.9g} is allowed")
 
 
 def _parts(size: str) -> tuple[int, str, int]:

@@ -225,7 +225,9 @@ def load_npz(
             return {}, archive.arrays()
         header = _header(archive.array("header"), path)
         if header["format"] != kind:
-            raise ValueError(f"{path} holds {shown(header['format'])}; {kind!r} is needed here")
+            found = shown(_content(header["format"]))
+            needed = _content(kind)
+            raise ValueError(f"{path} is a file of kind {found}; one of kind {needed!r} is needed")
         if type(header["version"]) is not int or header["version"] != version:
             raise ValueError(
                 f"{path} has version {shown(header['version'])} of format {kind!r}, this package "
@@ -233,6 +235,11 @@ def load_npz(
                 "file again"
             )
         return header, {name: archive.array(name) for name in archive.names if name != "header"}
+
+
+def _content(kind: Any) -> Any:
+    """Return what a file of a format holds, in words."""
+    return kind.removeprefix("align-rudder-") if isinstance(kind, str) else kind
 
 
 def map_npy(path: str | os.PathLike[str]) -> np.ndarray:

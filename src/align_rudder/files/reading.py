@@ -28,8 +28,10 @@ def check_file(path: str | os.PathLike[str], most: int | None = None) -> Path:
         there, folder = path.is_file(), path.is_dir()
     except OSError as error:
         raise ValueError(f"cannot read {shown(str(path))}: {error.strerror}") from error
+    if folder:
+        raise FileNotFoundError(f"{path} is a folder; a file is needed")
     if not there:
-        raise FileNotFoundError(f"there is no file {path}" + ": it is a folder" * folder)
+        raise FileNotFoundError(f"there is no file {path}")
     if most is not None and (size := path.stat().st_size) > most:
         raise ValueError(f"{path} has {size:,} bytes; at most {most:,} are read: make it smaller")
     return path

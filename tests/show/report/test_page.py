@@ -75,6 +75,11 @@ def test_episodes_that_are_no_list_are_refused(crafting, tmp_path, episodes):
         write_report(crafting, episodes, tmp_path / "r.html")
 
 
+def test_model_and_episodes_cannot_be_mixed_up(crafting, tmp_path):
+    with pytest.raises(ValueError, match=r"model is a list; .* write_report\(model, episodes"):
+        write_report([crafting_episode(3)], crafting, tmp_path / "r.html")
+
+
 def test_no_episodes_at_all_are_fine(crafting, tmp_path):
     verdict = write_report(crafting, None, tmp_path / "r.html")
     data = json.loads(Parsed((tmp_path / "r.html").read_text()).scripts["data"])

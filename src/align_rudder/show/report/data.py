@@ -50,6 +50,11 @@ def report_data(
     """
     if max_episodes < 0:
         raise ValueError(f"max_episodes={max_episodes} must be at least 0")
+    if not hasattr(model, "_check_fitted"):
+        raise ValueError(
+            f"model is a {type(model).__name__}; a fitted AlignRudder comes first, then the "
+            "episodes: write_report(model, episodes, path)"
+        )
     model._check_fitted()
     episodes = () if episodes is None else episodes
     if isinstance(episodes, (str, Episode)) or not isinstance(episodes, Sequence):
