@@ -132,7 +132,7 @@ def test_options_reach_the_model(files, capsys):
         (["fit", "empty.jsonl"], "holds no sequence"),
         (["fit", "headless.fasta"], "begins with a line '>name'"),
         (["fit", "cut.npz"], "truncated"),
-        (["fit", "folder.npz"], "it is a folder"),
+        (["fit", "folder.npz"], "is a folder; a file is needed"),
         (["fit", ""], "is empty"),
         (["fit", "nan.npz"], r"nan\.npz, episode 1: rewards\[0\] is nan"),
         (["fit", "objects.npz"], "one of its arrays holds Python objects"),
@@ -152,8 +152,8 @@ def test_options_reach_the_model(files, capsys):
         (["fit", "demos.npz", "--max-events", "3"], "need --events"),
         (["fit", "logs.jsonl", "--events", "state"], "events already"),
         (["fit", "demos.npz", "--baseline", "2"], "not above the baseline"),
-        (["show", "demos.npz"], "'align-rudder-model' is needed"),
-        (["redistribute", "demos.npz", "demos.npz"], "'align-rudder-model' is needed"),
+        (["show", "demos.npz"], "one of kind 'model' is needed"),
+        (["redistribute", "demos.npz", "demos.npz"], "one of kind 'model' is needed"),
         (["redistribute", "symbols.npz", "new.npz"], "fit_events|SymbolEvents|not a symbol"),
         (["redistribute", "states.npz", "logs.jsonl"], "redistribute\\(episode\\)"),
     ],
@@ -225,8 +225,18 @@ def test_as_a_program_with_a_closed_pipe_and_help(files):
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     pipe.stdout.close()
-    assert b"Traceback" not in pipe.stderr.read()
-    assert pipe.wait() == 0
+    assert pipe.stderr.read() == b""
+    assert pipe.wait() == 141
+    for unbuffered in ("", "1"):
+        pipe = subprocess.Popen(
+            [*program, "--help"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+        pipe.stdout.close()
+        assert pipe.stderr.read() == b""
+        assert pipe.wait() == 141
 
 
 def test_files_are_written_even_if_nobody_reads_the_table(files):

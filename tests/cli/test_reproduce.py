@@ -68,7 +68,7 @@ def test_stopped_in_the_middle_no_process_stays_and_nothing_is_lost_or_doubled(
     process.send_signal(number)
     assert process.stderr is not None
     said = process.stderr.read()
-    assert process.wait() == (-number if number == signal.SIGKILL else 130)
+    assert process.wait() == (-number if number == signal.SIGKILL else 143)
     if number != signal.SIGKILL:
         assert "interrupted; what is finished is kept" in said
         assert "Traceback" not in said
@@ -82,6 +82,36 @@ def test_stopped_in_the_middle_no_process_stays_and_nothing_is_lost_or_doubled(
     assert path.read_bytes() == undisturbed
     calls = json.loads((tmp_path / "four-rooms" / "time.json").read_text())
     assert sum(call["trials"] for call in calls) == 24 - found
+
+
+def test_a_study_whose_output_nobody_reads_stops_with_a_status_and_keeps_what_is_finished(tmp_path):
+    """The tables of the first study cannot be shown; the others are not begun."""
+    given = [
+        "reproduce",
+        "all",
+        "--trials",
+        "1",
+        "--methods",
+        "bc-q",
+        "--demos",
+        "2",
+        "--jobs",
+        "1",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "align_rudder", *given, "--max-episodes", "50", "--out", tmp_path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    said = process.stderr.read()
+    assert process.wait() == 141
+    assert "Traceback" not in said
+    assert "nobody reads the output; what is finished is kept" in said
+    assert [path.parent.name for path in tmp_path.glob("*/trials.csv")] == ["four-rooms"]
 
 
 @pytest.mark.slow

@@ -77,7 +77,7 @@ def test_no_pickle_is_loaded(tmp_path, how):
         (b'{"format": "kind"}', "header that is not ours"),
         (
             b'{"format": "cake", "version": 1}',
-            "a file of kind 'cake'; one of kind 'kind' is needed",
+            "of kind 'cake'; one of kind 'kind' is needed",
         ),
         (b'{"format": "kind", "version": 2}', "version 2 .*reads version 1; install"),
         (None, "not one of format 'kind': no header"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
@@ -19,10 +20,12 @@ from align_rudder.cli.diamond import Diamond
 from align_rudder.cli.minerl import MineRL
 from align_rudder.cli.model import Fit, Redistribute, Report, Show
 from align_rudder.cli.reproduce import Reproduce, Tune
+from align_rudder.runs.interrupt import exit_status
 
 __all__ = ["main"]
 
 _TRACEBACK = "ALIGN_RUDDER_TRACEBACK"
+_CLOSED_PIPE = 128 + 13  # as if SIGPIPE had ended it
 _MISTAKES = (ValueError, OSError, ImportError, RuntimeError, MemoryError)
 
 
@@ -45,9 +48,22 @@ class _Command:
 def main(args: list[str] | None = None) -> int:
     """Run the command line and return its exit status; mistakes are told in one line.
 
-    The status is 2 for a mistake of the user's, 70 for one of ours and 130 after Ctrl-C. With the
-    environment variable ALIGN_RUDDER_TRACEBACK set, mistakes come with a traceback.
+    The status is 2 for a mistake of the user's, 70 for one of ours, 130 after Ctrl-C, 143 after
+    SIGTERM and 141 if nobody reads the output any more. With the environment variable
+    ALIGN_RUDDER_TRACEBACK set, mistakes come with a traceback.
     """
+    try:
+        try:
+            return _main(args)
+        finally:  # also when the parser leaves after --help
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Otherwise Python tries once more to write what is left, and says that it could not.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _CLOSED_PIPE
+
+
+def _main(args: list[str] | None) -> int:
     given = sys.argv[1:] if args is None else args
     if given == ["--version"]:
         print(f"align-rudder {version('align-rudder')}")
@@ -60,6 +76,8 @@ def main(args: list[str] | None = None) -> int:
         prog="align-rudder",
         description="Reward redistribution from a handful of demonstrations.",
     )
+    goes_on = getattr(getattr(parsed.command, "command", parsed.command), "goes_on", False)
+    kept = "what is finished is kept, the same command goes on from there"
     with warnings.catch_warnings():
         warnings.simplefilter("always", AlignRudderWarning)
         warnings.showwarning = _show_warning
@@ -67,13 +85,13 @@ def main(args: list[str] | None = None) -> int:
             parsed.command.run()
             sys.stdout.flush()
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except KeyboardInterrupt:
-            inner = getattr(parsed.command, "command", parsed.command)
-            kept = "what is finished is kept, the same command goes on from there"
-            goes_on = getattr(inner, "goes_on", False)
+            if goes_on:
+                with contextlib.suppress(OSError):
+                    print(f"stopped, as nobody reads the output; {kept}", file=sys.stderr)
+            raise
+        except KeyboardInterrupt as error:
             print(f"interrupted; {kept if goes_on else 'begin again'}", file=sys.stderr)
-            return 130
+            return exit_status(error)
         except Exception as error:
             if os.environ.get(_TRACEBACK):
                 raise

@@ -164,7 +164,7 @@ class TrainingFolder:
     def stop_if_asked(self) -> None:
         """Leave with `KeyboardInterrupt` if any process was asked to."""
         if self.devices.any(self.stop.asked):
-            raise KeyboardInterrupt
+            raise self.stop.interruption()
 
 
 def steps_so_far(folder: str | Path, training: Training, tables: AlignmentTables) -> int | None:

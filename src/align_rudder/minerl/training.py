@@ -238,7 +238,7 @@ class _Trainer:
             with advised():
                 return load_tree(path, like, self.configuration)[0]
         if self.stop.asked:
-            raise KeyboardInterrupt
+            raise self.stop.interruption()
         under_way = self.folder / f"unfinished-{name}"
         checkpoint = Checkpoint(under_way, self.configuration, self.stop, beside=self._save_replays)
         agent = make(checkpoint)

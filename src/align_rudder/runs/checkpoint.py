@@ -195,7 +195,7 @@ class Checkpoint:
         if self.due:
             self.save(tree, notes)
         if self.stop.asked:
-            raise KeyboardInterrupt
+            raise self.stop.interruption()
 
     def remove(self) -> None:
         """Delete the file: what it led to is saved."""

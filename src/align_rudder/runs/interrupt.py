@@ -11,13 +11,28 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["Stop", "interrupt_on_signal", "stop_on_signal"]
+__all__ = ["Stop", "exit_status", "interrupt_on_signal", "stop_on_signal"]
 
 
 class Stop:
-    """Whether the training was asked to stop."""
+    """Whether the training was asked to stop, and by which signal."""
 
     asked = False
+    number: int = signal.SIGINT
+
+    def interruption(self) -> KeyboardInterrupt:
+        """Return what to raise once it can stop."""
+        return KeyboardInterrupt(self.number)
+
+
+def exit_status(error: KeyboardInterrupt) -> int:
+    """Return the exit status of a program that was interrupted: 128 and the number of the signal.
+
+    Example:
+        >>> exit_status(KeyboardInterrupt()), exit_status(KeyboardInterrupt(signal.SIGTERM))
+        (130, 143)
+    """
+    return 128 + int(error.args[0] if error.args else signal.SIGINT)
 
 
 @contextmanager
@@ -34,10 +49,10 @@ def stop_on_signal(several: bool = False) -> Iterator[Stop]:
 
     def note(number: int, frame: FrameType | None) -> None:
         if stop.asked and several:
-            os._exit(130)
+            os._exit(128 + number)
         if stop.asked:
-            raise KeyboardInterrupt
-        stop.asked = True
+            raise KeyboardInterrupt(number)
+        stop.asked, stop.number = True, number
         print("\nstopping once this update is saved; Ctrl-C again to stop at once", file=sys.stderr)
 
     with _handled(note):
@@ -50,7 +65,11 @@ def interrupt_on_signal() -> Iterator[None]:
 
     Only the main thread can do so; in another one signals are left as they are.
     """
-    with _handled(signal.default_int_handler, "SIGHUP"):
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt(number)
+
+    with _handled(interrupt, "SIGHUP"):
         yield
 
 

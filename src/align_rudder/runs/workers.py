@@ -58,6 +58,8 @@ class Workers:
         with warnings.catch_warnings():
             # Loky replaces a worker that has grown; nothing is lost by it.
             warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
+            # When work is interrupted, what is under way is given up.
+            warnings.filterwarnings("ignore", r"\d+ tasks (which|have been)", UserWarning)
             yield from parallel(delayed(call)(*arguments) for call, arguments in jobs)
 
 
