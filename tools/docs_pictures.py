@@ -49,10 +49,12 @@ def method_pictures() -> None:
     (strategy,) = model.strategies_
     save("method-events", not_aligned(model))
     save("method-scoring", scoring(model))
-    save("method-alignment", ar.plot.alignment(strategy.alignment, ax=new_axes(None, (7.0, 2.0))))
-    save("method-tree", ar.plot.guide_tree(model, ax=new_axes(None, (5.0, 1.7))))
-    save("method-logo", ar.plot.logo(strategy.profile, ax=new_axes(None, (6.0, 1.6))))
-    save("method-pssm", ar.plot.pssm(strategy.profile, ax=new_axes(None, (7.0, 2.1))))
+    save(
+        "method-alignment", ar.figures.alignment(strategy.alignment, ax=new_axes(None, (7.0, 2.0)))
+    )
+    save("method-tree", ar.figures.guide_tree(model, ax=new_axes(None, (5.0, 1.7))))
+    save("method-logo", ar.figures.logo(strategy.profile, ax=new_axes(None, (6.0, 1.6))))
+    save("method-pssm", ar.figures.pssm(strategy.profile, ax=new_axes(None, (7.0, 2.1))))
     save("method-redistribution", two_players(model))
     save("method-subgoals", segments(model, demos))
 
@@ -73,7 +75,7 @@ def not_aligned(model: ar.AlignRudder) -> Axes:
     for row, sequence in zip(rows, sequences, strict=True):
         row[: len(sequence)] = sequence
     symbols = model.events_.symbols_
-    ax = ar.plot.alignment(
+    ax = ar.figures.alignment(
         ar.Alignment(rows, symbols, model.scores_), ax=new_axes(None, (7.0, 1.9))
     )
     ax.set_xlabel("event")
@@ -104,7 +106,7 @@ def two_players(model: ar.AlignRudder) -> Figure:
     for ax, title, success in zip(parts, titles, (True, False), strict=True):
         episode = crafting_episode(500, success)
         rr = model.redistribute(episode)
-        ar.plot.redistribution(rr, model.events_.symbols_, original=episode.rewards, ax=ax)
+        ar.figures.redistribution(rr, model.events_.symbols_, original=episode.rewards, ax=ax)
         ax.set_title(title, loc="left", fontsize=9)
     parts[0].set_xlabel("")
     return figure

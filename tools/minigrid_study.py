@@ -129,7 +129,7 @@ def live_figure(logs: Path) -> Figure:
             scalars = events.Scalars(tag)
             steps = np.array([scalar.step for scalar in scalars]) / 1000
             lines[tag.removeprefix(group)] = (steps, [scalar.value for scalar in scalars])
-        ar.plot.curves(lines, ax=ax)
+        ar.figures.curves(lines, ax=ax)
         ax.set(xlabel="thousand environment steps", title=group)
     return figure
 

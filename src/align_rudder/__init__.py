@@ -13,6 +13,7 @@ from align_rudder import _display, _moved, _registration
 from align_rudder._warnings import AlignRudderWarning
 
 if TYPE_CHECKING:  # what `_WHERE` says, for type checkers and editors
+    from align_rudder import baselines, tasks
     from align_rudder import baselines as tabular
     from align_rudder import tasks as envs
     from align_rudder.alignment import Alignment, align
@@ -32,6 +33,7 @@ if TYPE_CHECKING:  # what `_WHERE` says, for type checkers and editors
     from align_rudder.model import AlignRudder, Strategy
     from align_rudder.profile import Profile
     from align_rudder.redistribution import Redistribution
+    from align_rudder.show import figures
     from align_rudder.show import figures as plot
     from align_rudder.show.report import write_report
     from align_rudder.subtasks import Progress, Segment, SubGoal, SubTask
@@ -60,12 +62,15 @@ __all__ = [
     "SubTask",
     "SymbolEvents",
     "align",
+    "baselines",
     "envs",
+    "figures",
     "live",
     "load_episodes",
     "plot",
     "save_episodes",
     "tabular",
+    "tasks",
     "vector",
     "write_report",
 ]
@@ -91,11 +96,15 @@ _WHERE = {
     "subtasks": ("Progress", "Segment", "SubGoal", "SubTask"),
 }
 _MODULES = {
-    "envs": "tasks",
+    "baselines": "baselines",
+    "figures": "show.figures",
     "live": "gym.live",
+    "tasks": "tasks",
+    "vector": "gym.vector",
+    # as version 0.1 called them
+    "envs": "tasks",
     "plot": "show.figures",
     "tabular": "baselines",
-    "vector": "gym.vector",
 }
 
 _moved.install()

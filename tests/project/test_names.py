@@ -36,6 +36,12 @@ def test_every_public_name_is_there(name):
     assert getattr(thing, "__module__", getattr(thing, "__name__", "")).startswith("align_rudder")
 
 
+def test_modules_are_called_as_their_folders_are_and_as_they_were():
+    assert ar.baselines is ar.tabular is importlib.import_module("align_rudder.baselines")
+    assert ar.tasks is ar.envs is importlib.import_module("align_rudder.tasks")
+    assert ar.figures is ar.plot is importlib.import_module("align_rudder.show.figures")
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'aline'"):
         _ = ar.aline
