@@ -14,7 +14,8 @@ from align_rudder.hierarchy.aligned import tables_of
 from align_rudder.hierarchy.devices import find_devices
 from align_rudder.hierarchy.folder import TrainingFolder
 from align_rudder.hierarchy.ppo import PPO
-from align_rudder.hierarchy.training import Training, train
+from align_rudder.hierarchy.settings import Training
+from align_rudder.hierarchy.trainer import train
 from align_rudder.runs.rows import read_rows
 
 TRAINING = Training(

@@ -14,7 +14,8 @@ from align_rudder.hierarchy.aligned import AlignedTask, AlignmentTables, tables_
 from align_rudder.hierarchy.cloning import Demonstrations, aligned_demonstrations
 from align_rudder.hierarchy.evaluation import new_worlds
 from align_rudder.hierarchy.ppo import PPO
-from align_rudder.hierarchy.training import Training, train
+from align_rudder.hierarchy.settings import Training
+from align_rudder.hierarchy.trainer import train
 
 SIZE = 6
 TREE, TABLE, GEM = 0, 1, 2

@@ -36,6 +36,7 @@ _MOVES = {
     "hierarchy.improvement": "hierarchy.ppo",
     "hierarchy.interrupts": "runs.interrupt",
     "hierarchy.loading": "hierarchy.folder",
+    "hierarchy.training": "hierarchy.settings",
     "hierarchy.unfinished": "runs.checkpoint",
     "integrations": "gym",
     "integrations.minari": "data.minari",
@@ -65,6 +66,7 @@ MOVED = {f"{_PACKAGE}.{old}": f"{_PACKAGE}.{new}" for old, new in _MOVES.items()
 
 NAMES = {
     "experiments.studies": {"run_key_chest": "studies.key_chest"},
+    "hierarchy.training": {"train": "hierarchy.trainer"},
     "minerl.spaces": {"DECLARED": "minerl.testing.scripted"},
     "minerl.training": {"evaluate": "minerl.playing", "load_players": "minerl.playing"},
     "spaces": {"check_space": "events.spaces"},

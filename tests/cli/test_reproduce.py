@@ -86,20 +86,10 @@ def test_stopped_in_the_middle_no_process_stays_and_nothing_is_lost_or_doubled(
 
 def test_a_study_whose_output_nobody_reads_stops_with_a_status_and_keeps_what_is_finished(tmp_path):
     """The tables of the first study cannot be shown; the others are not begun."""
-    given = [
-        "reproduce",
-        "all",
-        "--trials",
-        "1",
-        "--methods",
-        "bc-q",
-        "--demos",
-        "2",
-        "--jobs",
-        "1",
-    ]
+    given = ["reproduce", "all", "--trials", "1", "--methods", "bc-q", "--demos", "2"]
+    given += ["--jobs", "1", "--max-episodes", "50", "--out", str(tmp_path)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "align_rudder", *given, "--max-episodes", "50", "--out", tmp_path],
+        [sys.executable, "-m", "align_rudder", *given],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -14,7 +14,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from torch.utils.tensorboard import SummaryWriter
 
 import align_rudder as ar
-from align_rudder.gym.live import Tracker
+from align_rudder.gym.live import LiveCurves
 from align_rudder.gym.sb3 import LiveCallback
 
 LAKE = {"is_slippery": False, "max_episode_steps": 15}
@@ -51,7 +51,7 @@ def actions_of(rng, n):
 
 def run_one(env, model, episodes, seed=0):
     """Step one wrapped environment; return the tracker and the episodes."""
-    rng, tracker, finished = np.random.default_rng(seed), Tracker(model), []
+    rng, tracker, finished = np.random.default_rng(seed), LiveCurves(model), []
     for _ in range(episodes):
         obs, info = env.reset(seed=int(rng.integers(1000)))
         observations, actions, rewards, done = [obs], [], [], False
@@ -121,7 +121,7 @@ def test_vector_environments_in_every_autoreset_mode(model, mode, wrapped_outsid
     else:
         make = [lambda: ar.RedistributeReward(lake(), model)] * 5
         env = SyncVectorEnv(make, autoreset_mode=mode)
-    tracker = Tracker(model)
+    tracker = LiveCurves(model)
     episodes = run_vector(env, tracker, mode, 300, wrapped_outside)
     assert tracker.episodes == len(episodes) > WINDOW
     assert_same(tracker.numbers(), expected(model, episodes))
@@ -255,7 +255,7 @@ def test_a_model_without_subgoals():
 
 def test_without_a_model_there_are_no_names(model):
     env = ar.RedistributeReward(lake(), model)
-    tracker = Tracker()
+    tracker = LiveCurves()
     env.reset(seed=0)
     for action in (1, 1, 2, 2, 1, 2):
         tracker.add(env.step(action)[-1])
@@ -267,7 +267,7 @@ def test_without_a_model_there_are_no_names(model):
 def test_several_strategies_have_names_of_their_own():
     runs = [["key", "door", "chest"]] * 4 + [["rope", "wall", "roof"]] * 4
     model = ar.AlignRudder(strategies=2).fit_events(runs)
-    tracker, stream = Tracker(model), model.stream()
+    tracker, stream = LiveCurves(model), model.stream()
     for run in (["key", "door"], ["rope", "wall", "roof"], ["rope"], ["cat"]):
         stream.reset()
         for t, symbol in enumerate(run):
@@ -309,18 +309,22 @@ def test_a_model_aligned_again_begins_a_new_window(model, demos):
 
 def test_bad_use(model):
     with pytest.raises(ValueError, match="window=0"):
-        Tracker(model, window=0)
+        LiveCurves(model, window=0)
     with pytest.raises(ValueError, match="wrap the environment with"):
-        Tracker(model).add({"original_reward": 0.0})
+        LiveCurves(model).add({"original_reward": 0.0})
     with pytest.raises(ValueError, match="wrap the environment with"):
-        Tracker(model).add([{}, {"TimeLimit.truncated": False}])
+        LiveCurves(model).add([{}, {"TimeLimit.truncated": False}])
 
 
 def test_names_are_fit_for_tensorboard():
     strange = ["take the red/blue key, please: number one of many", "take the red/blue key, pleas2"]
     model = ar.AlignRudder().fit_events([strange, strange])
-    tracker = Tracker(model)
+    tracker = LiveCurves(model)
     tracker.add({"redistributed": 0.0, "subgoal": 2, "strategy": 0, "correction": 0.0})
     names = [n for n in tracker.numbers() if n.startswith("subgoals/")]
     assert len(set(names)) == 2
     assert all(n.removeprefix("subgoals/").replace("_", "").isalnum() for n in names)
+
+
+def test_the_name_of_version_0_1_is_kept():
+    assert ar.live.Tracker is LiveCurves

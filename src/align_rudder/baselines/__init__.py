@@ -1,4 +1,8 @@
-"""What Align-RUDDER is compared with: tabular learners, compiled, and RUDDER's LSTM."""
+"""What Align-RUDDER is compared with, and its own learner on tables, all compiled.
+
+Q-learning and Q(λ), Align-RUDDER, DQfD, SQIL, GAIL and RUDDER; `protocol` says how a trial is run
+and judged, `lstm` is RUDDER's network.
+"""
 
 from align_rudder.baselines.dqfd import learn_dqfd
 from align_rudder.baselines.gail import learn_gail

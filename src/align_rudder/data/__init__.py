@@ -1,1 +1,4 @@
-"""Readers and writers of demonstrations: npz, Minari, FASTA, JSON lines."""
+"""Demonstrations from elsewhere: files of any kind (`sources`), Minari, built-in crafting episodes.
+
+`rewards` writes redistributed rewards for others to read.
+"""

@@ -14,7 +14,7 @@ import numpy as np
 from align_rudder.gym.wrapper import resolve_model
 from align_rudder.tracking import RewardModel
 
-__all__ = ["ScalarWriter", "Tracker"]
+__all__ = ["LiveCurves", "ScalarWriter"]
 
 _NAME_LENGTH = 24  # the table that Stable-Baselines3 prints has little room
 
@@ -46,14 +46,13 @@ class _Finished:
     best: Mapping[int, int]
 
 
-class Tracker:
+class LiveCurves:
     """Turns the `info` of a redistributed environment into a few numbers about its last episodes.
 
     It knows an episode's end by the "correction" that the wrapper puts into `info`, so it needs
     nothing but the infos, in any of the forms that they have: the dict of one environment, the
     dict of arrays of a Gymnasium vector environment (every autoreset mode, the wrapper inside or
-    outside), the list of dicts of a Stable-Baselines3 one. It keeps track of a training; what
-    keeps track of one episode, and fills these infos, is `align_rudder.tracking`.
+    outside), the list of dicts of a Stable-Baselines3 one.
 
     Args:
         model: The model that the environment redistributes with, or its path; for the names of the
@@ -76,11 +75,11 @@ class Tracker:
     Example:
         >>> from align_rudder import AlignRudder
         >>> model = AlignRudder().fit_events([["key", "door"], ["key", "cat", "door"]])
-        >>> tracker = Tracker(model)
+        >>> curves = LiveCurves(model)
         >>> info = {"redistributed": 0.5, "subgoal": 1, "strategy": 0}
-        >>> tracker.add(info)
-        >>> tracker.add({**info, "correction": -0.5})
-        >>> tracker.numbers()["subgoals/1_key"], tracker.numbers()["align_rudder/kappa"]
+        >>> curves.add(info)
+        >>> curves.add({**info, "correction": -0.5})
+        >>> curves.numbers()["subgoals/1_key"], curves.numbers()["align_rudder/kappa"]
         (1.0, -0.5)
     """
 
@@ -185,3 +184,7 @@ def _is_reset(infos: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> bool:
 def _clean(name: str) -> str:
     """Return a name with the characters that TensorBoard allows, cut to a length."""
     return re.sub(r"[^-\w.]+", "_", name)[:_NAME_LENGTH].rstrip("_")
+
+
+Tracker = LiveCurves
+"""Its name in version 0.1; a tracker is now what keeps track of one episode."""

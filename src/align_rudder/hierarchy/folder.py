@@ -22,7 +22,7 @@ from align_rudder.runs.interrupt import Stop
 from align_rudder.runs.rows import Rows
 
 if TYPE_CHECKING:
-    from align_rudder.hierarchy.training import Training
+    from align_rudder.hierarchy.settings import Training
 
 __all__ = ["Progress", "TrainingFolder", "load_agent", "load_manager", "steps_so_far"]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -15,19 +17,21 @@ from tqdm import tqdm
 
 from align_rudder.hierarchy import ppo
 from align_rudder.hierarchy.agents import Policy
-from align_rudder.hierarchy.aligned import AlignedTask
+from align_rudder.hierarchy.aligned import AlignedTask, AlignmentTables
 from align_rudder.hierarchy.cloning import Examples, aligned_demonstrations, clone_agent
+from align_rudder.hierarchy.devices import Devices
 from align_rudder.hierarchy.evaluation import evaluate, new_worlds
 from align_rudder.hierarchy.folder import TrainingFolder, load_agent, load_manager
 from align_rudder.hierarchy.manager import managed, new_manager
 from align_rudder.hierarchy.ppo import PPO, Losses, Metrics, RunnerState
 from align_rudder.hierarchy.resets import new_starts
+from align_rudder.hierarchy.settings import Training
+from align_rudder.hierarchy.task import Task
 from align_rudder.runs.checkpoint import digest
+from align_rudder.runs.interrupt import stop_on_signal
+from align_rudder.runs.lock import only_here
 
-if TYPE_CHECKING:
-    from align_rudder.hierarchy.training import Training
-
-__all__ = ["Trainer"]
+__all__ = ["Trainer", "train"]
 
 _KEYS = ("agent", "manager", "cloning", "pool", "learning", "worlds", "evaluation")
 _MANAGER_EVALUATIONS = 2
@@ -244,6 +248,52 @@ class Trainer:
                 self.folder.save(file, agent, at)
 
         return evaluate_agent
+
+
+def train(
+    task: Task,
+    tables: AlignmentTables,
+    demonstrations: Sequence[tuple[Any, np.ndarray]],
+    training: Training,
+    folder: str | Path,
+    devices: Devices | None = None,
+    progress: bool = True,
+) -> None:
+    """Train, or go on with it; the folder then holds the best agents and the logs.
+
+    Files: `training.json`, `updates.csv` (each update), `evaluations.csv` (each evaluation),
+    `cloning.csv`, `cloned.npz`, `agent.npz` (best sub-agents), `manager.npz` (best manager) and
+    `checkpoint.npz`, from which an interrupted training goes on. On Ctrl-C or SIGTERM the update
+    that runs is finished and saved, then `KeyboardInterrupt` raised; a second one does so at once.
+
+    Args:
+        task: The task.
+        tables: Tables of the alignment.
+        demonstrations: States and actions of each.
+        training: Configuration.
+        folder: Where files are kept.
+        devices: Devices to train on.
+        progress: Whether to show a progress bar.
+    """
+    devices = devices or Devices()
+    devices.check(n_envs=training.ppo.n_envs, worlds=training.worlds)
+    runs = [] if training.plain else demonstrations
+    shown, batch_size = sum(len(actions) for _, actions in runs), training.ppo.batch_size
+    if training.steps < shown + batch_size:
+        raise ValueError(
+            f"{training.steps} steps are too few: the demonstrations have {shown} and an update "
+            f"takes {batch_size}; give at least {shown + batch_size}, and more for evaluations, or "
+            "fewer environments"
+        )
+    hidden = not (progress and devices.first)
+    bar = tqdm(total=training.steps, unit=" steps", unit_scale=True, disable=hidden)
+    alone = only_here(folder) if devices.first else nullcontext()
+    signals = stop_on_signal(several=jax.process_count() > 1)
+    with alone, bar, jax.default_matmul_precision(training.precision), signals as stop:
+        aligned = training.aligned(task, tables)
+        configuration = training.configuration(tables)
+        files = TrainingFolder(folder, configuration, aligned.n_subtasks, devices, stop)
+        Trainer(aligned, runs, training, files, bar).run()
 
 
 def _spread_envs(place: Callable[..., Any], runner: RunnerState) -> RunnerState:

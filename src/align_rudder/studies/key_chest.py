@@ -145,8 +145,9 @@ def detection_table(found: Sequence[Detection]) -> Table:
         rows.append([MODELS[name].label, *shares, f"{published:.2f}" if published else "–"])
     trials = len({d.seed for d in found})
     tests = max((d.tests for d in found), default=0)
+    size = f"{trials} trial{'s' * (trials != 1)}, {tests:,} test episodes"
     return Table(
-        f"Key events detected / other steps flagged ({trials} trials, {tests:,} test episodes)",
+        f"Key events detected / other steps flagged ({size})",
         ["training episodes", *map(str, demos), "mean", "paper, detected"],
         rows,
     )

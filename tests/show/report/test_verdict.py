@@ -19,7 +19,7 @@ def test_verdict_of_a_shared_strategy(crafting, episodes):
 
 
 def warned(shown):
-    return " ".join(w["what"] + w["do"] for w in shown["verdict"]["warnings"])
+    return " ".join(f"{w['what']} {w['do']}" for w in shown["verdict"]["warnings"])
 
 
 def test_warnings_say_what_is_wrong_and_what_to_do(rng):
@@ -41,10 +41,14 @@ def test_warnings_say_what_is_wrong_and_what_to_do(rng):
     assert "agree with no other one: 3" in warned(report_data(outlier))
 
     pair = ar.AlignRudder().fit_events(["ABC", "ABC"])
-    shown = report_data(pair, [("QQ", 0.0), ("ABC", 1.0), ("ABC", 1.0)], max_episodes=2)
+    shown = report_data(pair, [("QQ", 0.0), ("", 1.0), ("ABC", 1.0)], max_episodes=2)
     assert "only two demonstrations" in warned(shown)
-    assert "Episode 0: no event that the model knows" in warned(shown)
-    assert "1 more episodes were given and are not shown" in warned(shown)
+    assert "Episode 0: no event that the model knows. Is it of the same task?" in warned(shown)
+    assert "Episode 1: no event at all. That may be so where nothing was done" in warned(shown)
+    assert "1 more episode was given and not shown" in warned(shown)
+    unlike = report_data(pair, [("QQ", 0.0), ("RS", 1.0)])
+    assert "Episode 0, Episode 1: no event that the model knows. Are they of" in warned(unlike)
+    assert "same task" not in warned(report_data(pair, [("", 0.0)]))
     assert "Both demonstrations" in shown["verdict"]["headline"]
     uneven = ar.AlignRudder().fit_events(["ABC", "ABC", "ABC"], [0.1, 1.0, 4.0])
     assert "do not explain how the returns differ" in warned(report_data(uneven))

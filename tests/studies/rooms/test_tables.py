@@ -15,6 +15,9 @@ def test_tables_say_what_was_capped():
     table = episode_table("Episodes", found, 20_000, "four-rooms")
     assert table.rows == [["Align-RUDDER", "5,075 (1†)"], ["Align-RUDDER, paper", "985"]]
     assert "20,000" in table.notes[0]
+    assert table.title == "Episodes (4 trials)"
+    one = summarise(records[1:2], [records[0].setting])
+    assert episode_table("Episodes", one, 20_000).title == "Episodes (1 trial)"
 
 
 def test_growth_is_the_exponent_of_a_power_law():

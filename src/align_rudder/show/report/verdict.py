@@ -92,7 +92,8 @@ def _warnings(
     n, n_events, found = len(model.encoded_), model.events_.n_events, bool(model.strategies_)
     empty = not any(len(e.sequence) for e in model.encoded_)
     alone = model.outliers_.tolist() if found else []
-    strange = [e["name"] for e in shown if not any(x < n_events for x in e["e"])]
+    strange = [e["name"] for e in shown if e["e"] and not any(x < n_events for x in e["e"])]
+    still = [e["name"] for e in shown if not e["e"]]
     checks = (
         (empty, "No demonstration holds an event.", "Choose other events, or a function."),
         (
@@ -134,11 +135,16 @@ def _warnings(
         (
             strange,
             f"{', '.join(strange)}: no event that the model knows.",
-            "Are they of the same task?",
+            f"{'Are they' if len(strange) > 1 else 'Is it'} of the same task?",
+        ),
+        (
+            still,
+            f"{', '.join(still)}: no event at all.",
+            "That may be so where nothing was done; if something was, the events do not show it.",
         ),
         (
             left_out,
-            f"{left_out} more episodes were given and are not shown.",
+            f"{left_out} more episode{'s were' if left_out > 1 else ' was'} given and not shown.",
             "Raise max_episodes (--max-episodes).",
         ),
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from align_rudder.hierarchy.devices import Devices
-    from align_rudder.hierarchy.training import Training
+    from align_rudder.hierarchy.settings import Training
     from align_rudder.tasks.diamond.demos import Setup
 
 __all__ = [
@@ -117,7 +117,7 @@ def training_of(method: str, steps: int = 8_000_000, seed: int = 0, **options: A
         options: Other values of fields of `Training` or of its `PPO`; None for those of the method.
     """
     from align_rudder.hierarchy.ppo import PPO
-    from align_rudder.hierarchy.training import Training
+    from align_rudder.hierarchy.settings import Training
 
     if method not in METHODS:
         raise ValueError(f"there is no method {method!r}; choose among {', '.join(METHODS)}")
@@ -152,7 +152,7 @@ def train_method(
         progress: Whether to show a progress bar.
     """
     from align_rudder.hierarchy.aligned import tables_of
-    from align_rudder.hierarchy.training import train
+    from align_rudder.hierarchy.trainer import train
 
     tables = tables_of(setup.model)
     train(setup.task, tables, setup.runs, training, folder, devices, progress)

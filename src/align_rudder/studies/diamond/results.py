@@ -27,7 +27,7 @@ from align_rudder.hierarchy.aligned import AlignedTask, tables_of
 from align_rudder.hierarchy.cloning import aligned_demonstrations
 from align_rudder.hierarchy.evaluation import Evaluation, new_worlds, play_all
 from align_rudder.hierarchy.folder import load_agent, load_manager, steps_so_far
-from align_rudder.hierarchy.training import Training
+from align_rudder.hierarchy.settings import Training
 from align_rudder.tasks.diamond.demos import Setup
 from align_rudder.tasks.diamond.names import DID
 from align_rudder.tasks.diamond.task import FEATURES

@@ -52,8 +52,9 @@ def _published(numbers: Mapping[int, float], columns: Sequence[int]) -> list[str
     return [f"{numbers[n]:,}" if n in numbers else "–" for n in columns]
 
 
-def _trials(found: Sequence[Summary]) -> int:
-    return max((s.trials for s in found), default=0)
+def _trials(found: Sequence[Summary]) -> str:
+    n = max((s.trials for s in found), default=0)
+    return f"{n} trial{'s' * (n != 1)}"
 
 
 def _capped_note(found: Sequence[Summary], cap: int) -> tuple[str, ...]:
@@ -76,7 +77,7 @@ def episode_table(title: str, found: Sequence[Summary], cap: int, published: str
     if numbers := paper.EPISODES.get(published):
         rows.append(["Align-RUDDER, paper", *_published(numbers, demos)])
     header = ["demonstrations", *map(str, demos)]
-    return Table(f"{title} ({_trials(found)} trials)", header, rows, _capped_note(found, cap))
+    return Table(f"{title} ({_trials(found)})", header, rows, _capped_note(found, cap))
 
 
 def p_value_table(title: str, found: Sequence[Summary], published: str = "") -> Table | None:
@@ -102,9 +103,7 @@ def cluster_table(found: Sequence[Summary], cap: int) -> Table:
     for most, cells in sorted(_rows(found, "max_events").items()):
         rows.append([str(most), *_means(cells, demos)])
         rows.append(["  paper", *_published(paper.CLUSTERS.get(most, {}), demos)])
-    title = (
-        f"Episodes to 80 % over the most clusters, FourRooms ({_trials(found)} trials; paper: 10)"
-    )
+    title = f"Episodes to 80 % over the most clusters, FourRooms ({_trials(found)}; paper: 10)"
     return Table(title, ["most clusters", *map(str, demos)], rows, _capped_note(found, cap))
 
 
@@ -114,7 +113,7 @@ def scaling_table(found: Sequence[Summary], cap: int) -> Table:
     rows = [[METHODS[name].label, *_means(cells, rooms)] for name, cells in by_method.items()]
     demos = found[0].setting.demos if found else 0
     title = f"Episodes to 80 % over the number of rooms, {demos} demonstrations "
-    title += f"({_trials(found)} trials)"
+    title += f"({_trials(found)})"
     return Table(title, ["rooms", *map(str, rooms)], rows, _capped_note(found, cap))
 
 

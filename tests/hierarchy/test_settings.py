@@ -10,7 +10,7 @@ pytest.importorskip("equinox")
 from workshop import TRAINING  # noqa: E402
 
 from align_rudder.hierarchy.ppo import PPO  # noqa: E402
-from align_rudder.hierarchy.training import Training  # noqa: E402
+from align_rudder.hierarchy.settings import Training  # noqa: E402
 
 PUBLISHED = sorted((Path(__file__).parents[2] / "results/diamond").glob("*/*/training.json"))
 

@@ -1,17 +1,13 @@
-"""Training of sub-agents and manager, from demonstrations to the best checkpoint; resumable."""
+"""Settings of a training of sub-agents and manager: all that its result depends on."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
-from tqdm import tqdm
 
 from align_rudder.files import (
     Choice,
@@ -25,15 +21,10 @@ from align_rudder.files import (
 )
 from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
 from align_rudder.hierarchy.aligned import PAYS, AlignedTask, AlignmentTables, PlainTask
-from align_rudder.hierarchy.devices import Devices
-from align_rudder.hierarchy.folder import TrainingFolder
 from align_rudder.hierarchy.ppo import PPO, current_names
 from align_rudder.hierarchy.task import Task
-from align_rudder.hierarchy.trainer import Trainer
-from align_rudder.runs.interrupt import stop_on_signal
-from align_rudder.runs.lock import only_here
 
-__all__ = ["Training", "train"]
+__all__ = ["Training"]
 
 
 @dataclass(frozen=True)
@@ -124,49 +115,3 @@ class Training:
         del found["alignment"]
         ppo, hidden = PPO(**found.pop("ppo")), tuple(found.pop("hidden"))
         return cls(**found, ppo=ppo, hidden=hidden)
-
-
-def train(
-    task: Task,
-    tables: AlignmentTables,
-    demonstrations: Sequence[tuple[Any, np.ndarray]],
-    training: Training,
-    folder: str | Path,
-    devices: Devices | None = None,
-    progress: bool = True,
-) -> None:
-    """Train, or go on with it; the folder then holds the best agents and the logs.
-
-    Files: `training.json`, `updates.csv` (each update), `evaluations.csv` (each evaluation),
-    `cloning.csv`, `cloned.npz`, `agent.npz` (best sub-agents), `manager.npz` (best manager) and
-    `checkpoint.npz`, from which an interrupted training goes on. On Ctrl-C or SIGTERM the update
-    that runs is finished and saved, then `KeyboardInterrupt` raised; a second one does so at once.
-
-    Args:
-        task: The task.
-        tables: Tables of the alignment.
-        demonstrations: States and actions of each.
-        training: Configuration.
-        folder: Where files are kept.
-        devices: Devices to train on.
-        progress: Whether to show a progress bar.
-    """
-    devices = devices or Devices()
-    devices.check(n_envs=training.ppo.n_envs, worlds=training.worlds)
-    runs = [] if training.plain else demonstrations
-    shown, batch_size = sum(len(actions) for _, actions in runs), training.ppo.batch_size
-    if training.steps < shown + batch_size:
-        raise ValueError(
-            f"{training.steps} steps are too few: the demonstrations have {shown} and an update "
-            f"takes {batch_size}; give at least {shown + batch_size}, and more for evaluations, or "
-            "fewer environments"
-        )
-    hidden = not (progress and devices.first)
-    bar = tqdm(total=training.steps, unit=" steps", unit_scale=True, disable=hidden)
-    alone = only_here(folder) if devices.first else nullcontext()
-    signals = stop_on_signal(several=jax.process_count() > 1)
-    with alone, bar, jax.default_matmul_precision(training.precision), signals as stop:
-        aligned = training.aligned(task, tables)
-        configuration = training.configuration(tables)
-        files = TrainingFolder(folder, configuration, aligned.n_subtasks, devices, stop)
-        Trainer(aligned, runs, training, files, bar).run()
