@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # what `_WHERE` says, for type checkers and editors
     from align_rudder.show.report import write_report
     from align_rudder.subtasks import Progress, Segment, SubGoal, SubTask
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "AlignRudder",
