@@ -113,8 +113,11 @@ class _Alias(Loader):
         home = import_module(new)
         left = NAMES.get(old.removeprefix(f"{_PACKAGE}."))
         if left is not None:  # it became several: no one of them has all of its names
-            module.__doc__, module.__all__ = home.__doc__, [*home.__all__, *left]
-            module.__getattr__ = attribute_of(old, home)
+            vars(module).update(
+                __doc__=home.__doc__,
+                __all__=[*home.__all__, *left],
+                __getattr__=attribute_of(old, home),
+            )
             return
         sys.modules[old] = home
         # What the package has loaded is known under its old names as well: importing it by one of
