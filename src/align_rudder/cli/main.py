@@ -9,11 +9,11 @@ import sys
 import traceback
 import warnings
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import tyro
 
+import align_rudder
 from align_rudder._warnings import AlignRudderWarning
 from align_rudder.cli.demo import Demo
 from align_rudder.cli.diamond import Diamond
@@ -66,7 +66,7 @@ def main(args: list[str] | None = None) -> int:
 def _main(args: list[str] | None) -> int:
     given = sys.argv[1:] if args is None else args
     if given == ["--version"]:
-        print(f"align-rudder {version('align-rudder')}")
+        print(f"align-rudder {align_rudder.__version__}")
         return 0
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without block characters
