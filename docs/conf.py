@@ -44,7 +44,7 @@ python_maximum_signature_line_length = 88
 nitpicky = True
 nitpick_ignore_regex = [  # other libraries, whose pages are not asked for; names not documented
     ("py:.*", r"(numpy|np|gym|gymnasium|matplotlib|jax|jnp|eqx|equinox|optax|minari|torch)\..*"),
-    ("py:.*", r"(stable_baselines3|sklearn|collections|typing|os|pathlib)\..*"),
+    ("py:.*", r"(stable_baselines3|sklearn|tqdm|collections|typing|os|pathlib)\..*"),
     (
         "py:class",
         r"Array|Axes|Deltas|Figure|GivenEpisode|MinariDataset|Mlp|Namer|Path|Policy|StreamState|tqdm",
