@@ -124,7 +124,7 @@ class _Alias(Loader):
         # them would set it as an attribute, in place of a function of the same name.
         for name in [name for name in sys.modules if name.startswith(f"{new}.")]:
             below = old + name.removeprefix(new)
-            if new_name(below) == name:
+            if new_name(below) == name and below.removeprefix(f"{_PACKAGE}.") not in NAMES:
                 sys.modules.setdefault(below, sys.modules[name])
 
 

@@ -84,6 +84,15 @@ def test_old_modules_are_the_new_ones(old):
         assert module is sys.modules[module.__name__]
 
 
+def test_what_is_loaded_already_does_not_stand_for_a_module_that_became_several():
+    code = """
+import align_rudder.studies.rooms.studies
+import align_rudder.experiments
+from align_rudder.experiments.studies import run_key_chest
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.parametrize("old", sorted(_moved.MOVED))
 def test_old_modules_have_one_name_and_what_left_them_is_found(old):
     module = import_or_skip(old)
