@@ -85,7 +85,7 @@ def tables_of(model: AlignRudder) -> AlignmentTables:
 
 def _digest(model: AlignRudder, events: Deltas) -> str:
     """Return the name of an alignment, made as version 0.1 did, whose agents are still loaded."""
-    wide, bounds, _ = model.scorer_.tables
+    wide, bounds, *_ = model.scorer_.tables
     goals = [goal.event for goal in model.subgoals_]
     kind = namedtuple("kind", "projection exemplars labels pssm first scale goal_event goal_count")
     return digest(

@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.resources import files
 from inspect import signature
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from align_rudder.files import Table, Text, kind_like, read_json
+from align_rudder.validation import PAPER
 
 if TYPE_CHECKING:
     from align_rudder.baselines import Result
@@ -44,6 +46,7 @@ class Method:
         grid: Values of its hyper-parameters; every method has the same number of combinations. None
             for a variant of Align-RUDDER, which has the hyper-parameters of that.
         fixed: Arguments that are not searched.
+        always: Arguments that make the learner the one of the paper; no part of what is recorded.
         network: Names of the hyper-parameters with which its network is trained, if it has one.
     """
 
@@ -54,13 +57,14 @@ class Method:
     grid: Mapping[str, Sequence[Any]] | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
     network: tuple[str, ...] | None = None
+    always: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def learn(self) -> Callable[..., Result]:
         """The learner."""
         from align_rudder import baselines
 
-        return getattr(baselines, self.learner)
+        return partial(getattr(baselines, self.learner), **self.always)
 
     def configurations(self) -> list[dict[str, Any]]:
         """Return every combination of the grid."""
@@ -80,9 +84,22 @@ _SQIL = {
 }
 
 
-def _variant(label: str, color: str, marker: str, **fixed: Any) -> Method:
+_AS_IN_THE_PAPER = {
+    "bootstrap": False,
+    "gamma": 1.0,
+    "settlement": None,
+    "progress": False,
+    "options": PAPER,
+}
+"""The paper's learner: from the shares of the redistribution alone, no discount but the trace."""
+
+
+def _variant(
+    label: str, color: str, marker: str, settlement: str | None = None, **fixed: Any
+) -> Method:
     """Return a variant of Align-RUDDER."""
-    return Method(label, "learn_align_rudder", color, marker, fixed=fixed)
+    always = {**_AS_IN_THE_PAPER, "settlement": settlement}
+    return Method(label, "learn_align_rudder", color, marker, fixed=fixed, always=always)
 
 
 METHODS: dict[str, Method] = {
@@ -97,6 +114,7 @@ METHODS: dict[str, Method] = {
             "learning_rate": (0.1, 0.2),
             "trace": (0.8, 0.9),
         },
+        always=_AS_IN_THE_PAPER,
     ),
     "bc-q": Method(
         "BC+Q",
@@ -179,7 +197,7 @@ METHODS: dict[str, Method] = {
     "direct": _variant("A, direct", "orange", "^", method="direct"),
     "method-c": _variant("C, Q-learning on R", "sky", "P", method="q-learning"),
     "subtasks": _variant("A, one table per sub-task", "purple", "v", subtasks=True),
-    "settled": _variant("A, correction on last step", "#8F4E73", "<", settle=True),
+    "settled": _variant("A, correction on last step", "#8F4E73", "<", settlement="last"),
 }
 
 COMPARED = tuple(name for name, method in METHODS.items() if method.grid is not None)
