@@ -18,8 +18,8 @@ from align_rudder import (
     SubTask,
 )
 from align_rudder.events import Encoded
+from align_rudder.presets import PAPER
 from align_rudder.subtasks import cut_segments, find_subgoals
-from align_rudder.validation import PAPER
 
 prop = settings(max_examples=60, deadline=None, derandomize=True)
 RUNS = [list("KDSC"), list("KADSC"), list("KDBSC"), list("KDSAC")]

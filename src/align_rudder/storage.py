@@ -27,10 +27,11 @@ from align_rudder.files import (
     decode_symbol,
     encode_symbol,
 )
+from align_rudder.presets import PAPER
 from align_rudder.scoring import background, quantise, scoring_matrix
 from align_rudder.sequences import GAP, NO_EVENT
 from align_rudder.undo import check_undo
-from align_rudder.validation import PAPER, PARAMETERS
+from align_rudder.validation import PARAMETERS
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder

@@ -12,7 +12,6 @@ from align_rudder.episodes import Episode
 from align_rudder.files import LARGEST, Flag, Maybe, Number, Whole
 
 __all__ = [
-    "PAPER",
     "PARAMETERS",
     "check_episodes",
     "check_parameters",
@@ -39,9 +38,6 @@ PARAMETERS = {
     "progress": Flag(),
 }
 """What the parameters of the model may be, but for `events`, `scoring` and `undo`."""
-
-PAPER = {"skip": 0.0, "done": False}
-"""Parameters of the model as the paper has it: events are paid out of order too."""
 
 
 def check_episodes(episodes: Sequence[Episode], name: str = "episodes") -> list[Episode]:

@@ -50,6 +50,11 @@ class DoneEvents(EventEncoder):
             return self.base.collapse_runs
 
     @property
+    def keys(self) -> Any:
+        """The entries of dict observations that the encoder uses, None for all."""
+        return getattr(self._base, "keys", None)
+
+    @property
     def done(self) -> int:
         """The event "done"."""
         return self.base.n_events

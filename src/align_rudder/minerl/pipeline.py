@@ -20,7 +20,7 @@ from align_rudder.minerl.events import InventoryEvents
 from align_rudder.minerl.segments import PoolSegment, PoolSubTask, by_subtask, cut
 from align_rudder.minerl.spaces import TASKS
 from align_rudder.model import AlignRudder
-from align_rudder.validation import PAPER
+from align_rudder.presets import PAPER
 
 __all__ = [
     "Features",
