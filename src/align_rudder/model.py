@@ -210,7 +210,7 @@ class AlignRudder(RichDisplay, Estimator):
         encoder = with_symbols(symbols, self.undo)
         assert isinstance(encoder, SymbolEvents)
         encoded = [Encoded(NO_EVENT, encoder.encode_sequence(s)) for s in listed]
-        own = [_at_end(r, len(s)) for r, s in zip(returns, listed, strict=True)]
+        own = [_paid_at_end(r, e.events) for r, e in zip(returns, encoded, strict=True)]
         known, encoded = self._with_done(encoder, encoded, own)
         return self._fit(known, encoded, returns, [len(s) for s in listed])
 
@@ -238,7 +238,7 @@ class AlignRudder(RichDisplay, Estimator):
         returns = check_returns(returns, len(listed))
         encoded = [Encoded(NO_EVENT, symbols.encode_sequence(s)) for s in listed]
         if isinstance(encoder, DoneEvents):
-            own = [_at_end(r, len(s)) for r, s in zip(returns, listed, strict=True)]
+            own = [_paid_at_end(r, e.events) for r, e in zip(returns, encoded, strict=True)]
             encoded = [encoder.add_to(e, r) for e, r in zip(encoded, own, strict=True)]
         return self._join(encoder, encoded, returns, [len(s) for s in listed])
 
@@ -397,7 +397,8 @@ class AlignRudder(RichDisplay, Estimator):
 
     def _report(self) -> None:
         n = len(self.encoded_)
-        if not any(len(e.sequence) for e in self.encoded_):
+        done = self.events_.n_events - isinstance(self.events_, DoneEvents)
+        if not any((e.sequence < done).any() for e in self.encoded_):
             what = "no demonstration holds an event"
         elif not self.strategies_:
             what = "the demonstrations share no strategy beyond chance"
@@ -465,26 +466,25 @@ class AlignRudder(RichDisplay, Estimator):
 
     def redistribute(self, episode: Episode) -> Redistribution:
         """Return the share of every step in the episode's return."""
-        steps = track(self.tables_, self.encode(episode))
+        encoded = self.encode(episode)
+        steps = track(self.tables_, encoded)
         return Redistribution.from_steps(steps, episode.rewards, episode.terminated)
 
     def demonstration(self, index: int) -> Redistribution:
         """Return the redistribution of a demonstration, as if its return were paid at its end."""
         self._check_fitted()
-        encoded, ret = self.encoded_[index], self.returns_[index]
-        return Redistribution.from_steps(
-            track(self.tables_, encoded), _at_end(ret, len(encoded.events))
-        )
+        steps = track(self.tables_, self.encoded_[index])
+        return Redistribution.at_end(steps, self.returns_[index])
 
     def redistribute_events(self, sequence: Iterable[Hashable], ret: float) -> Redistribution:
         """Return the share of every symbol of a sequence in the return, which its end is paid."""
         if not isinstance(ret, Real) or not np.isfinite(float(ret)):
             raise ValueError(f"the return is {ret!r}; it must be a finite number")
         events = self._symbol_encoder().encode_sequence(sequence)
-        encoded, own = Encoded(NO_EVENT, events), _at_end(float(ret), len(events))
+        encoded = Encoded(NO_EVENT, events)
         if isinstance(self.events_, DoneEvents):
-            encoded = self.events_.add_to(encoded, own)
-        return Redistribution.from_steps(track(self.tables_, encoded), own)
+            encoded = self.events_.add_to(encoded, _paid_at_end(float(ret), events))
+        return Redistribution.at_end(track(self.tables_, encoded), float(ret))
 
     def stream(self) -> Stream:
         """Return a stream for one running episode at a time."""
@@ -620,8 +620,8 @@ class AlignRudder(RichDisplay, Estimator):
         return summary.as_text(self)
 
 
-def _at_end(ret: float, steps: int) -> np.ndarray:
-    """Return rewards (T,) that are paid at the end alone."""
-    own = np.zeros(steps)
-    own[-1:] = ret
+def _paid_at_end(ret: float, events: np.ndarray) -> np.ndarray:
+    """Return rewards (T,) that the last event alone is paid."""
+    own, happened = np.zeros(len(events)), np.flatnonzero(events != NO_EVENT)
+    own[happened[-1:]] = ret
     return own

@@ -294,6 +294,7 @@ class Redistribution(RichDisplay):
         events: The event of each step (T,), -1 for none.
         cells: Where on the profiles the best alignment of each prefix ends (T,).
         own: The environment's rewards (T,).
+        ret: The return of the episode.
         terminated: Whether the environment ended the episode, not a time limit.
     """
 
@@ -302,6 +303,7 @@ class Redistribution(RichDisplay):
     events: np.ndarray
     cells: np.ndarray
     own: np.ndarray
+    ret: float
     terminated: bool = True
 
     @classmethod
@@ -315,19 +317,23 @@ class Redistribution(RichDisplay):
         terminated: bool = True,
     ) -> Redistribution:
         """Turn prefix scores into rewards R_{t+1} = (S(τ_t) − S(τ_{t−1}))·C."""
+        own = np.asarray(own, float)
         rewards = np.diff(scores, prepend=0.0) * scale
-        return cls(rewards, scores, events, cells, np.asarray(own, float), terminated)
+        return cls(rewards, scores, events, cells, own, float(own.sum()), terminated)
 
     @classmethod
     def from_steps(cls, steps: Step, own: np.ndarray, terminated: bool = True) -> Redistribution:
         """Take the steps of an episode as the tracker saw them."""
         own = np.asarray(own, float)
-        return cls(steps.reward, steps.score, steps.event, steps.cell, own, terminated)
+        ret = float(own.sum())
+        return cls(steps.reward, steps.score, steps.event, steps.cell, own, ret, terminated)
 
-    @property
-    def ret(self) -> float:
-        """The return of the episode."""
-        return float(self.own.sum())
+    @classmethod
+    def at_end(cls, steps: Step, ret: float) -> Redistribution:
+        """Take an episode whose return is all paid at its end."""
+        own = np.zeros(len(steps.reward))
+        own[-1:] = ret
+        return cls(steps.reward, steps.score, steps.event, steps.cell, own, float(ret))
 
     @property
     def correction(self) -> float:

@@ -22,6 +22,7 @@ from align_rudder.files import (
     Maybe,
     Number,
     Table,
+    Text,
     Whole,
     decode_symbol,
     encode_symbol,
@@ -40,8 +41,8 @@ __all__ = ["load_model", "save_model"]
 def _of_today(header: dict[str, Any]) -> dict[str, Any]:
     """Return the header of a file of version 0.1, whose reward was the paper's, as one of today."""
     parameters = header.get("parameters")
-    if isinstance(parameters, dict) and "done_level" not in header:
-        header = {**header, "parameters": PAPER | parameters, "done_level": None, "undo": []}
+    if isinstance(parameters, dict) and "done" not in header:
+        header = {**header, "parameters": PAPER | parameters, "done": None, "undo": []}
     return header
 
 
@@ -53,7 +54,7 @@ _MODEL = Format(
         "scoring": Maybe(Choice(("inverse", "log", "karlin-altschul"))),
         "events": Each(Anything()),
         "n_strategies": Whole(),
-        "done_level": Maybe(Number()),
+        "done": Maybe(Table({"level": Number(), "name": Text()})),
         "undo": Many(Many(Anything(), most=2)),
     },
     arrays={
@@ -110,10 +111,16 @@ def save_model(model: AlignRudder, path: str | os.PathLike[str]) -> None:
         "scoring": model.scoring if named else None,
         "events": {"kind": type(model.events_.base).__name__, **events_header},
         "n_strategies": len(model.strategies_),
-        "done_level": model.events_.level if isinstance(model.events_, DoneEvents) else None,
+        "done": _done_of(model.events_),
         "undo": [[encode_symbol(s) for s in pair] for pair in (model.undo or {}).items()],
     }
     _MODEL.save(path, header, arrays)
+
+
+def _done_of(encoder: EventEncoder) -> dict[str, Any] | None:
+    """Return what a file holds of the event "done"."""
+    done = isinstance(encoder, DoneEvents)
+    return {"level": encoder.level, "name": encoder.name} if done else None
 
 
 def load_model(
@@ -168,8 +175,8 @@ def _encoder(
     elif function is not None:
         raise ValueError(f"{path}: function=… was given, but the model's events are {kind}")
     encoder = encoder_from_state(kind, header, contents.group("events/"))
-    level = contents.header["done_level"]
-    return encoder if level is None else DoneEvents(encoder, level)
+    done = contents.header["done"]
+    return encoder if done is None else DoneEvents(encoder, done["level"], done["name"])
 
 
 def _demonstrations(arrays: Mapping[str, np.ndarray], n_events: int) -> list[Encoded]:

@@ -251,8 +251,7 @@ def learn_q(
     method = _TRACE if trace > 0 else _Q
     rule = (method, float(learning_rate), float(trace), 1, float(gamma), True)
     observed = mdp.observed.astype(np.int64)
-    hidden = not np.array_equal(observed, np.arange(mdp.n_states))
-    judge = partial(_evaluate_places, q, _NO_PROFILE, observed) if hidden else None
+    judge = partial(_evaluate_places, q, _NO_PROFILE, observed) if _hidden(mdp) else None
     return trial.run(q, partial(_train, q, _NO_PROFILE, rule, observed), judge)
 
 
@@ -341,8 +340,14 @@ def learn_align_rudder(
     observed = mdp.observed.astype(np.int64)
     train = partial(_train, q, profile, (methods[method], *numbers), observed)
     tables = q.reshape(n_tables, mdp.n_observations, -1)
-    judge = partial(_evaluate_places, q, profile, observed)
-    return trial.run(tables if n_tables > 1 else q, train, judge if n_tables > 1 else None)
+    plain = n_tables == 1 and not _hidden(mdp)
+    judge = None if plain else partial(_evaluate_places, q, profile, observed)
+    return trial.run(tables if n_tables > 1 else q, train, judge)
+
+
+def _hidden(mdp: TabularMDP) -> bool:
+    """Return whether an agent cannot tell all states apart."""
+    return not np.array_equal(mdp.observed, np.arange(mdp.n_states))
 
 
 def _profile_of(

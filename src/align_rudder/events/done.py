@@ -28,11 +28,11 @@ class DoneEvents(EventEncoder):
     Args:
         base: A fitted encoder.
         level: From which reward on a step is the one that success pays.
+        name: The symbol of the event.
     """
 
-    def __init__(self, base: EventEncoder, level: float) -> None:
-        self._base, self.level = base, float(level)
-        name = DONE
+    def __init__(self, base: EventEncoder, level: float, name: str = DONE) -> None:
+        self._base, self.level, self.name = base, float(level), name
         while name in base.symbols_:
             name += "!"
         self.symbols_ = [*base.symbols_, name]
@@ -56,13 +56,13 @@ class DoneEvents(EventEncoder):
 
     def on(self, base: EventEncoder) -> DoneEvents:
         """Return the same around another encoder, one that learned more symbols."""
-        return DoneEvents(base, self.level)
+        return DoneEvents(base, self.level, self.name)
 
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Any:
         """Fit the encoder inside."""
         base = copy.copy(self.base)
         base.fit(episodes, random_episodes)
-        self.__init__(base, self.level)
+        self.__init__(base, self.level, self.name)
         return self
 
     def _seen(self, events: Any) -> Any:
@@ -175,5 +175,6 @@ def with_done(
         elsewhere |= set(np.delete(e.events, t).tolist())
     if NO_EVENT not in paid and not elsewhere & set(paid):
         return encoder, list(encoded)
-    wrapped = DoneEvents(encoder, level)
+    alike = len(set(paid)) == 1 and paid[0] not in (NO_EVENT, encoder.n_events)
+    wrapped = DoneEvents(encoder, level, f"{encoder.symbols_[paid[0]]}, paid" if alike else DONE)
     return wrapped, [wrapped.add_to(e, r) for e, r in zip(encoded, rewards, strict=True)]
