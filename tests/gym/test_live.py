@@ -69,7 +69,9 @@ def run_one(env, model, episodes, seed=0):
 
 
 def test_one_environment(model):
-    tracker, episodes = run_one(ar.RedistributeReward(lake(), model, observe_progress=False), model, 150)
+    tracker, episodes = run_one(
+        ar.RedistributeReward(lake(), model, observe_progress=False), model, 150
+    )
     assert tracker.episodes == 150
     wanted = expected(model, episodes)
     assert_same(tracker.numbers(), wanted)
@@ -202,7 +204,9 @@ def test_ppo_writes_the_numbers_to_tensorboard(model, tmp_path, kind):
 
 
 def test_an_off_policy_learner_logs_them_too(model, tmp_path):
-    env = DummyVecEnv([lambda: Monitor(ar.RedistributeReward(lake(), model, observe_progress=False))])
+    env = DummyVecEnv(
+        [lambda: Monitor(ar.RedistributeReward(lake(), model, observe_progress=False))]
+    )
     dqn = DQN("MlpPolicy", env, learning_starts=10_000, seed=0, tensorboard_log=str(tmp_path))
     record, live = Record(model), LiveCallback(model)
     dqn.learn(600, callback=[record, live], log_interval=4)
@@ -230,7 +234,9 @@ def test_learning_again_continues_or_begins_anew(model):
 
 
 def test_plain_writing_to_a_summary_writer(model, tmp_path):
-    tracker, episodes = run_one(ar.RedistributeReward(lake(), model, observe_progress=False), model, 30)
+    tracker, episodes = run_one(
+        ar.RedistributeReward(lake(), model, observe_progress=False), model, 30
+    )
     with SummaryWriter(tmp_path) as writer:
         tracker.write(writer, 30)
         tracker.write(writer, 31)
@@ -247,7 +253,9 @@ def test_a_model_without_subgoals():
             [ar.Episode([0, 1, 2, 3], [0] * 3, [0, 0, 1]), ar.Episode([0, 4, 5], [0] * 2, [0, 1])]
         )
     assert not empty.strategies_
-    tracker, episodes = run_one(ar.RedistributeReward(lake(), empty, observe_progress=False), empty, 20)
+    tracker, episodes = run_one(
+        ar.RedistributeReward(lake(), empty, observe_progress=False), empty, 20
+    )
     returns = np.mean([episode.ret for episode in episodes])
     wanted = {"return": returns, "redistributed": 0.0, "kappa": returns}
     assert_same(tracker.numbers(), {f"align_rudder/{k}": v for k, v in wanted.items()})

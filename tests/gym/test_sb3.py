@@ -51,9 +51,7 @@ def test_ppo_through_make_vec_env_learns_and_logs_the_true_return(model, tmp_pat
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dqn_buffer_holds_the_settled_reward_of_whole_episodes(model, kind):
-    env = make_vec_env(
-        "FrozenLake-v1", n_envs=3, seed=1, env_kwargs=LAKE, wrapper_class=StepCost
-    )
+    env = make_vec_env("FrozenLake-v1", n_envs=3, seed=1, env_kwargs=LAKE, wrapper_class=StepCost)
     dqn = DQN(
         "MlpPolicy",
         env,

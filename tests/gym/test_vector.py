@@ -94,9 +94,7 @@ def test_functions_see_the_infos_of_their_own_environment(lake, demos, mode):
     ]
     model = ar.AlignRudder(by_info).fit(with_infos)
     env = SyncVectorEnv([lake_with_limit] * 3, autoreset_mode=mode)
-    finished = episodes_of(
-        env, model, mode, 60, settlement="last", observe_progress=False
-    )
+    finished = episodes_of(env, model, mode, 60, settlement="last", observe_progress=False)
     assert finished
     for observations, actions, rewards, infos, terminated, truncated, _ in finished:
         original = [info["original_reward"] for info in infos]

@@ -71,9 +71,7 @@ def short_lake(cost=False):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("cost", [False, True])
 def test_rewards_are_those_of_redistribute(model, rng, kind, cost):
-    env = ar.RedistributeReward(
-        short_lake(cost), model, **arguments(kind), observe_progress=False
-    )
+    env = ar.RedistributeReward(short_lake(cost), model, **arguments(kind), observe_progress=False)
     outcomes, before = set(), []
     for seed in range(30):
         actions = ([1, 1, 2, 2, 1, 2], [1, 3] * 10, random_actions(rng))[seed % 3]
@@ -236,9 +234,7 @@ def test_vector_observations_get_a_one_hot(demos):
 
     one_hot = [ar.Episode(np.eye(16)[e.observations], e.actions, e.rewards) for e in demos]
     model = ar.AlignRudder(ar.FeatureEvents(n_features=16)).fit(one_hot)
-    env = ar.RedistributeReward(
-        Lake(gym.make("FrozenLake-v1", is_slippery=False)), model
-    )
+    env = ar.RedistributeReward(Lake(gym.make("FrozenLake-v1", is_slippery=False)), model)
     observations, _, rewards, _, _ = play(env, [1, 1, 2, 2, 1, 2])
     cells = [int(np.argmax(obs[16:])) for obs in observations]
     assert all(env.observation_space.contains(obs) for obs in observations)
