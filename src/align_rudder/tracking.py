@@ -353,7 +353,7 @@ class _Running:
 
     def check_space(self, space: spaces.Space[Any]) -> None:
         """Raise an error if the model was fitted on other observations than the space has."""
-        check_space(self.model.tables_.encoder, space)
+        check_space(self.model.tables_.encoder.base, space)
 
 
 class Stream(_Running):

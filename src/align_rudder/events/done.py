@@ -99,6 +99,9 @@ class DoneEvents(EventEncoder):
         events = self.base.transition_events(obs, actions, rewards, next_obs, infos)
         return np.where(np.asarray(rewards) >= self.level, self.done, self._seen(events))
 
+    def _check_shapes(self, episode: Episode) -> None:
+        self.base._check_shapes(episode)  # which knows what parts of observations it looks at
+
     def encode(self, episode: Episode) -> Encoded:
         try:
             return super().encode(episode)

@@ -35,7 +35,6 @@ def _unlike(needed: Mapping[str, Any], found: Mapping[str, Any]) -> str:
 
 def check_space(encoder: EventEncoder, space: spaces.Space[Any]) -> None:
     """Raise an error if an encoder was fitted on other observations than the space has."""
-    encoder = encoder.base
     needed = encoder.observation_shapes()
     if needed is None:
         return

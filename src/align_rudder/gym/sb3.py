@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,7 @@ class _Redistributing:
     rewards: np.ndarray
     pos: int
     buffer_size: int
+    handle_timeout_termination: bool
 
     def _attach(
         self, model: RewardModel | str | os.PathLike[str], settlement: Settlement | str
@@ -84,6 +86,7 @@ class _Redistributing:
         self.model, self.settlement = resolve_model(model), Settlement.of(settlement)
         self._stream = self.model.vector_stream(self.n_envs)
         self._accounts = Accounts(self.settlement, self.n_envs)
+        self._written = 0  # transitions of each environment so far, also those overwritten
         self.restart()
 
     def restart(self) -> None:
@@ -95,7 +98,8 @@ class _Redistributing:
         """
         self._fresh = np.ones(self.n_envs, bool)
         self._reached: Any = None
-        self._episodes: list[list[tuple[int, float, float]]] = [[] for _ in range(self.n_envs)]
+        # Of each step: how many were written before it, its place in the buffer, reward and share.
+        self._episodes: list[list[tuple[int, int, float, float]]] = [[] for _ in range(self.n_envs)]
 
     def _redistributed(
         self,
@@ -116,11 +120,14 @@ class _Redistributing:
                 self._episodes[i] = []
         ended, own = np.asarray(done, bool), np.asarray(reward, np.float64)
         cut = np.array([bool(info.get("TimeLimit.truncated", False)) for info in infos]) & ended
+        if not self.handle_timeout_termination:  # to the learner, time limits are terminal
+            cut = np.zeros_like(cut)
         share = self._stream.step(obs, action, own, next_obs, infos)
         paid = self._accounts.pay(own, share, ended & ~cut, cut)
         if self.settlement.kind == "even":
             for i, steps in enumerate(self._episodes):
-                steps.append((self.pos, own[i], share[i]))
+                steps.append((self._written, self.pos, own[i], share[i]))
+        self._written += 1
         self._fresh, self._reached = ended, copied(next_obs)
         return paid
 
@@ -129,10 +136,11 @@ class _Redistributing:
         if self.settlement.kind != "even":
             return
         for i in np.flatnonzero(self._fresh):
-            if steps := self._episodes[i][-self.buffer_size :]:
-                whole = np.array(self._episodes[i])
-                rewards = self.settlement.rewards(whole[:, 1], whole[:, 2])
-                self.rewards[[at for at, *_ in steps], i] = rewards[-len(steps) :]
+            if steps := self._episodes[i]:
+                count, at, own, shares = (np.array(values) for values in zip(*steps, strict=True))
+                rewards = self.settlement.rewards(own, shares)
+                held = count >= self._written - self.buffer_size
+                self.rewards[at[held], i] = rewards[held]
             self._episodes[i] = []
 
 
@@ -140,7 +148,8 @@ def _same(a: Any, b: Any, n: int) -> np.ndarray:
     """Return for each environment whether two batches of observations are equal."""
     if isinstance(a, dict):
         return np.all([_same(a[key], b[key], n) for key in a], axis=0)
-    return (np.asarray(a).reshape(n, -1) == np.asarray(b).reshape(n, -1)).all(axis=1)
+    a, b = np.asarray(a).reshape(n, -1), np.asarray(b).reshape(n, -1)
+    return ((a == b) | ((a != a) & (b != b))).all(axis=1)  # NaN is as good as NaN
 
 
 class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
@@ -241,7 +250,12 @@ def fill_replay_buffer(
     steps = [(episode, t) for episode in episodes for t in range(len(episode))]
     own = buffer.settlement if isinstance(buffer, _Redistributing) else "even"
     settlement = own if settlement is None else settlement
-    rewards = [r for e in episodes for r in fitted.redistribute(e).settled(settlement)]
+    cut = [buffer.handle_timeout_termination and not e.terminated for e in episodes]
+    rewards = [
+        r
+        for episode, goes_on in zip(episodes, cut, strict=True)
+        for r in replace(fitted.redistribute(episode), terminated=not goes_on).settled(settlement)
+    ]
     n = buffer.n_envs
     if len(steps) > buffer.buffer_size * n:
         raise ValueError(
@@ -261,10 +275,12 @@ def fill_replay_buffer(
             np.array([rewards[i] for i in chosen]),
             np.array(ends),
             [
-                {"TimeLimit.truncated": end and e.truncated and not e.terminated}
+                {"TimeLimit.truncated": end and not e.terminated}
                 for (e, _), end in zip(parts, ends, strict=True)
             ],
         )
+        if isinstance(buffer, _Redistributing):
+            buffer._written += 1
     return -(-len(steps) // n) * n
 
 
