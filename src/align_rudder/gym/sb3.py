@@ -15,6 +15,7 @@ import numpy as np
 
 from align_rudder.episodes import Episode, tree_index
 from align_rudder.gym.live import Tracker
+from align_rudder.gym.sb3_cloning import ValueBurnIn, clone
 from align_rudder.gym.wrapper import copied, resolve_model
 from align_rudder.tracking import RewardModel
 
@@ -30,6 +31,8 @@ __all__ = [
     "LiveCallback",
     "RedistributedDictReplayBuffer",
     "RedistributedReplayBuffer",
+    "ValueBurnIn",
+    "clone",
     "fill_replay_buffer",
 ]
 
@@ -113,7 +116,8 @@ def _same(a: Any, b: Any, n: int) -> np.ndarray:
     """Return for each environment whether two batches of observations are equal."""
     if isinstance(a, dict):
         return np.all([_same(a[key], b[key], n) for key in a], axis=0)
-    return (np.asarray(a).reshape(n, -1) == np.asarray(b).reshape(n, -1)).all(axis=1)
+    a, b = np.asarray(a).reshape(n, -1), np.asarray(b).reshape(n, -1)
+    return ((a == b) | ((a != a) & (b != b))).all(axis=1)  # NaN is the same as NaN here
 
 
 class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
