@@ -95,7 +95,9 @@ def test_a_limit_of_its_own_within_that_of_the_environment(lake):
 def test_learners_do_not_bootstrap_at_the_limit():
     """Stable-Baselines3 adds the value of the last state where "TimeLimit.truncated" says so."""
     for wrapper, truncated in ((None, True), (ar.TerminalTimeLimit, False)):
-        env = make_vec_env("FrozenLake-v1", env_kwargs={"max_episode_steps": 3}, wrapper_class=wrapper)
+        env = make_vec_env(
+            "FrozenLake-v1", env_kwargs={"max_episode_steps": 3}, wrapper_class=wrapper
+        )
         env.reset()
         for _ in range(3):
             _, _, done, infos = env.step(np.array([0]))

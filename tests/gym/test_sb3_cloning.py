@@ -33,7 +33,9 @@ def test_a_cloned_policy_does_what_was_shown(lake, demos, algorithm):
     assert follows(learner, demos[0])
     assert losses[-1] < 0.1 < losses[0]
     assert torch.equal(learner.policy.value_net.weight, values)
-    assert ar.record(lake, lambda obs: learner.predict(obs, deterministic=True)[0], 1).failures == []
+    assert (
+        ar.record(lake, lambda obs: learner.predict(obs, deterministic=True)[0], 1).failures == []
+    )
 
 
 def test_the_same_seed_clones_the_same(lake, demos):
@@ -48,7 +50,9 @@ def test_the_same_seed_clones_the_same(lake, demos):
 
 def test_demonstrations_are_played_again_for_what_the_learner_sees(lake, model, demos):
     """A demonstration that stands in a cell twice can be done only by who sees the time."""
-    env = ar.TerminalTimeLimit(ar.SubTaskReward(gym.make("FrozenLake-v1", is_slippery=False), model))
+    env = ar.TerminalTimeLimit(
+        ar.SubTaskReward(gym.make("FrozenLake-v1", is_slippery=False), model)
+    )
     for around, twice, done in (
         (lake, demos[1:2], False),
         (env, ar.replay(env, demos[1:2]), True),
@@ -59,7 +63,9 @@ def test_demonstrations_are_played_again_for_what_the_learner_sees(lake, model, 
     chest = ar.TerminalTimeLimit(gym.make("AlignRudder/KeyChest-v0"), 32)
     bare = gym.make("AlignRudder/KeyChest-v0").unwrapped.demonstrations(1, exploration=0.0)
     learner = PPO("MultiInputPolicy", chest, seed=0, device="cpu")
-    with pytest.raises(ValueError, match=r"\['observation'\], the demonstrations have none.*replay"):
+    with pytest.raises(
+        ValueError, match=r"\['observation'\], the demonstrations have none.*replay"
+    ):
         clone(learner, bare)
     again = ar.replay(chest, bare)
     clone(learner, again, epochs=60, learning_rate=1e-2)
@@ -103,7 +109,9 @@ class Pictures(gym.ObservationWrapper):
 def likelihoods(learner):
     """Return the logits of all actions in some states: bit by bit what the actor does."""
     n = learner.observation_space
-    seen = np.arange(16) if hasattr(n, "n") else np.random.default_rng(0).uniform(size=(8, *n.shape))
+    seen = (
+        np.arange(16) if hasattr(n, "n") else np.random.default_rng(0).uniform(size=(8, *n.shape))
+    )
     if seen.ndim == 4:
         seen = (255 * seen).astype(np.uint8)
     tensors, _ = learner.policy.obs_to_tensor(seen)

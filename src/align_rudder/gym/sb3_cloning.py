@@ -16,9 +16,7 @@ try:
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.policies import ActorCriticPolicy
 except ImportError as error:
-    raise ImportError(
-        'this needs Stable-Baselines3; in a clone: pip install ".[sb3]"'
-    ) from error
+    raise ImportError('this needs Stable-Baselines3; in a clone: pip install ".[sb3]"') from error
 
 __all__ = ["ValueBurnIn", "clone"]
 
