@@ -97,7 +97,7 @@ def test_bad_use(lake, monkeypatch):
             ar.Keyboard(keys)
     with pytest.raises(ValueError, match="fps=0"):
         ar.Keyboard(KEYS, fps=0)
-    with pytest.raises(ValueError, match="needs a window, .* render_mode=None"):
+    with pytest.raises(ValueError, match=r"needs a window, .* render_mode=None"):
         ar.record(lake, ar.Keyboard(KEYS, noop=0), 1)
     with open(os.devnull) as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)

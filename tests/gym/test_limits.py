@@ -84,7 +84,7 @@ def test_a_limit_of_its_own_within_that_of_the_environment(lake):
     for _ in range(2):
         env.reset()
         assert [env.step(0)[2] for _ in range(3)] == [False, False, True]
-    with pytest.raises(ValueError, match="max_steps=101; .* at most the 100 of the environment"):
+    with pytest.raises(ValueError, match=r"max_steps=101; .* at most the 100 of the environment"):
         ar.TerminalTimeLimit(lake, 101)
     with pytest.raises(ValueError, match="max_steps=0"):
         ar.TerminalTimeLimit(lake, 0)

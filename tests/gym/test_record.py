@@ -118,7 +118,7 @@ def test_what_counts_as_a_success():
     with pytest.warns(ar.AlignRudderWarning, match="0 of 2 successes in 4 episodes"):
         bad = ar.record(Goal(), lambda obs: np.sign(obs["observation"] - 1e-9), 2, **away)
     assert len(bad.failures) == 4
-    with pytest.raises(ValueError, match="info has no 'won'; it has \\['is_success'\\]"):
+    with pytest.raises(ValueError, match=r"info has no 'won'; it has \['is_success'\]"):
         ar.record(Goal(), towards, 1, success="won")
 
 
@@ -256,7 +256,7 @@ def test_replay_shows_the_same_episodes_through_wrappers(lake, model):
     new = ar.replay(ar.SubTaskReward(slippery, model), old, range(11, 16))
     n = len(model.subgoals_) + 1
     assert all(np.array_equal(a.observations // n, b.observations) for a, b in zip(new, old))
-    with pytest.raises(ValueError, match="episode 0, played again, (ended|goes on) after"):
+    with pytest.raises(ValueError, match=r"episode 0, played again, (ended|goes on) after"):
         ar.replay(slippery, old, range(30, 35))
     with pytest.raises(ValueError, match="1 seeds for 5 episodes"):
         ar.replay(slippery, old, [0])

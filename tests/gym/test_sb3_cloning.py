@@ -162,7 +162,7 @@ def test_a_cloned_policy_is_kept_through_burn_in_and_spoiled_without(lake, demos
 
 def test_bad_use(lake, demos):
     dqn = DQN("MlpPolicy", lake, device="cpu", buffer_size=10)
-    with pytest.raises(ValueError, match="policy of DQN is a DQNPolicy.*fill_replay_buffer"):
+    with pytest.raises(ValueError, match=r"policy of DQN is a DQNPolicy.*fill_replay_buffer"):
         clone(dqn, demos)
     with pytest.raises(ValueError, match="policy of DQN"):
         dqn.learn(1, callback=ValueBurnIn(10))

@@ -136,3 +136,21 @@ def test_forms_ask_for_the_report_of_demonstrations_that_do_not_align():
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of files")
 def test_ci_can_be_run():
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_what_is_said_to_be_installed_can_be():
+    """No index has this package: extras are installed from a clone, `pip install ".[sb3]"`."""
+    extras = set(PROJECT["optional-dependencies"])
+    folders = ("src", "docs", "examples", "tools", "tests", "benchmarks", ".github")
+    files = [*ROOT.glob("*.md"), ROOT / "Makefile"]
+    for folder in folders:
+        files += [p for p in (ROOT / folder).rglob("*") if p.suffix in (".py", ".md", ".yml")]
+    wrong, named = [], set()
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        if re.search(r"""install\s+["'\s]*align-rudder""", text):
+            wrong.append(path.relative_to(ROOT).as_posix())
+        for found in re.findall(r"""pip install ["']\.\[([\w,-]+)\]""", text):
+            named |= set(found.split(","))
+    assert wrong == []
+    assert {"sb3", "jax", "minari"} <= named <= extras

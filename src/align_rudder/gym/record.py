@@ -1,4 +1,4 @@
-"""Recording: a policy plays, successes and failures are kept apart; and playing an episode again."""
+"""Recording: a policy plays, successes and failures are kept apart; and playing it again."""
 
 from __future__ import annotations
 

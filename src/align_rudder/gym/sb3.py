@@ -23,9 +23,7 @@ try:
     from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
     from stable_baselines3.common.callbacks import BaseCallback
 except ImportError as error:
-    raise ImportError(
-        'this needs Stable-Baselines3; install it with pip install "align-rudder[sb3]"'
-    ) from error
+    raise ImportError('this needs Stable-Baselines3; in a clone: pip install ".[sb3]"') from error
 
 __all__ = [
     "LiveCallback",

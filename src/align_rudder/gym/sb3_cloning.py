@@ -1,4 +1,4 @@
-"""Stable-Baselines3: a policy that begins as a clone of demonstrations, its values learned first."""
+"""Stable-Baselines3: a policy begins as a clone of demonstrations, then its values catch up."""
 
 from __future__ import annotations
 
