@@ -154,3 +154,21 @@ def test_what_is_said_to_be_installed_can_be():
             named |= set(found.split(","))
     assert wrong == []
     assert {"sb3", "jax", "minari"} <= named <= extras
+
+
+def test_the_guide_trains_with_what_it_wrapped():
+    """Step 4 of the guide takes the environment as step 3 has made it, not another one."""
+    text = (DOCS / "own-environment.md").read_text(encoding="utf-8")
+    steps = re.split(r"^## (?=\d\. )", text, flags=re.MULTILINE)
+    wrap, train = (re.findall(r"```python\n(.*?)```", step, re.DOTALL) for step in steps[3:5])
+    made = re.findall(r"def (\w+)\(env\)", "".join(wrap))
+    assert len(made) == 1
+    assert f"wrapper_class={made[0]})" in "".join(train)
+    assert "RedistributeReward" not in "".join(train)
+
+
+def test_the_extra_of_minari_has_what_its_example_needs():
+    """Recording with Minari's DataCollector needs `minari[create]`."""
+    assert "DataCollector" in (ROOT / "examples/minari_dataset.py").read_text(encoding="utf-8")
+    (needed,) = PROJECT["optional-dependencies"]["minari"]
+    assert {"create", "hdf5"} <= set(re.search(r"\[(.*)\]", needed)[1].split(","))
