@@ -64,7 +64,7 @@ def test_demonstrations_are_played_again_for_what_the_learner_sees(lake, model, 
     bare = gym.make("AlignRudder/KeyChest-v0").unwrapped.demonstrations(1, exploration=0.0)
     learner = PPO("MultiInputPolicy", chest, seed=0, device="cpu")
     with pytest.raises(
-        ValueError, match=r"\['observation'\], the demonstrations have none.*replay"
+        ValueError, match=r"\['observation'\], the demonstrations have none alike.*replay"
     ):
         clone(learner, bare)
     again = ar.replay(chest, bare)

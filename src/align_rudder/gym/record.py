@@ -197,8 +197,8 @@ def _play(
         rewards.append(float(reward))
         if keep_infos:
             infos.append(copied(dict(info)))
-    kept = infos if keep_infos else None
-    return Episode(observations, actions, rewards, bool(terminated), bool(truncated), kept), info
+    ends, kept = (bool(terminated), bool(truncated)), infos if keep_infos else None
+    return Episode(observations, actions, np.array(rewards), *ends, kept), info
 
 
 def _check_counts(n: int, max_attempts: int | None) -> tuple[int, int]:

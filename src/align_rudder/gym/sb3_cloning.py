@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from tqdm import tqdm
 
 from align_rudder.episodes import Episode, tree_index
@@ -150,16 +151,13 @@ def _steps(learner: BaseAlgorithm, demos: Sequence[Episode]) -> tuple[Any, torch
 
 def _check(space: Any, seen: Any) -> None:
     """Raise an error if demonstrations show other observations than the learner sees."""
-    keys = list(space.spaces) if hasattr(space, "spaces") else [None]
-    for key in keys:
-        part, needed = (seen, space) if key is None else (_entry(seen, key), space[key])
-        shape = None if part is None or isinstance(part, dict) else part.shape[1:]
-        if shape == needed.shape:
-            low, high = part.min(), part.max()
-            if not hasattr(needed, "n") or needed.start <= low <= high < needed.start + needed.n:
-                continue
+    parts = space.spaces if hasattr(space, "spaces") else {None: space}
+    for key, needed in parts.items():
+        part = seen if key is None else seen.get(key) if isinstance(seen, dict) else None
+        if isinstance(part, np.ndarray) and _fits(part, needed):
+            continue
         where = "" if key is None else f"[{key!r}]"
-        found = "none" if part is None else "a dict" if shape is None else f"shape {shape}"
+        found = f"shape {part.shape[1:]}" if isinstance(part, np.ndarray) else "none alike"
         raise ValueError(
             f"the learner observes {needed}{where}, the demonstrations have {found}. If the "
             "learner's environment has wrappers that the demonstrations were recorded without, "
@@ -167,8 +165,13 @@ def _check(space: Any, seen: Any) -> None:
         )
 
 
-def _entry(seen: Any, key: str) -> Any:
-    return seen.get(key) if isinstance(seen, dict) else None
+def _fits(part: np.ndarray, space: Any) -> bool:
+    """Return whether a batch of observations is of a space, numbers of a `Discrete` in range."""
+    if part.shape[1:] != space.shape:
+        return False
+    if not isinstance(space, spaces.Discrete):
+        return True
+    return bool(((part >= space.start) & (part < space.start + space.n)).all())
 
 
 def _at(observations: Any, batch: torch.Tensor) -> Any:
