@@ -199,7 +199,7 @@ def _terminal() -> Iterator[Callable[[], str]]:
 
     file = sys.stdin.fileno()
     before = termios.tcgetattr(file)
-    tty.setcbreak(file)  # keys at once, and Ctrl-C still interrupts
+    tty.setcbreak(file, termios.TCSADRAIN)  # keys at once, and Ctrl-C still interrupts
     try:
         yield lambda: key_name(
             lambda: os.read(file, 1).decode(errors="replace"),
