@@ -29,6 +29,10 @@ if TYPE_CHECKING:  # what `_WHERE` says, for type checkers and editors
         SymbolEvents,
     )
     from align_rudder.gym import live, vector
+    from align_rudder.gym.keyboard import Keyboard
+    from align_rudder.gym.limits import TerminalTimeLimit
+    from align_rudder.gym.record import Recording, record, replay
+    from align_rudder.gym.subtasks import SubTaskReward
     from align_rudder.gym.wrapper import RedistributeReward
     from align_rudder.model import AlignRudder, Strategy
     from align_rudder.profile import Profile
@@ -51,9 +55,11 @@ __all__ = [
     "EventEncoder",
     "FeatureEvents",
     "FunctionEvents",
+    "Keyboard",
     "LstmRudder",
     "Profile",
     "Progress",
+    "Recording",
     "RedistributeReward",
     "Redistribution",
     "Segment",
@@ -62,7 +68,9 @@ __all__ = [
     "Strategy",
     "SubGoal",
     "SubTask",
+    "SubTaskReward",
     "SymbolEvents",
+    "TerminalTimeLimit",
     "align",
     "baselines",
     "envs",
@@ -70,6 +78,8 @@ __all__ = [
     "live",
     "load_episodes",
     "plot",
+    "record",
+    "replay",
     "save_episodes",
     "tabular",
     "tasks",
@@ -90,6 +100,10 @@ _WHERE = {
         "StateEvents",
         "SymbolEvents",
     ),
+    "gym.keyboard": ("Keyboard",),
+    "gym.limits": ("TerminalTimeLimit",),
+    "gym.record": ("Recording", "record", "replay"),
+    "gym.subtasks": ("SubTaskReward",),
     "gym.wrapper": ("RedistributeReward",),
     "model": ("AlignRudder", "Strategy"),
     "profile": ("Profile",),

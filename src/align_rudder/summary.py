@@ -31,7 +31,7 @@ def as_text(model: AlignRudder, width: int = 100) -> str:
             "the demonstrations share no strategy; rewards stay episodic",
             legend(symbols, letters, width),
         ]
-    for k, strategy in enumerate(model.strategies_):
+    for k, strategy in enumerate(model.strategies_, 1):
         if len(model.strategies_) > 1:
             lines.append(f"\nStrategy {k}: demonstrations {strategy.members.tolist()}")
         consensus = [letters[symbols.index(s)] for s in strategy.profile.consensus(0.8)]
@@ -43,7 +43,7 @@ def as_text(model: AlignRudder, width: int = 100) -> str:
             "",
         ]
         lines.append(f"{'sub-goal':>8}  {'column':>6}  {'share':>6}  {'reward':>8}  event")
-        for i, goal in enumerate(strategy.subgoals):
+        for i, goal in enumerate(strategy.subgoals, 1):
             lines.append(
                 f"{i:>8}  {strategy.profile.columns[goal.column]:>6}  {goal.share:>6.0%}  "
                 f"{goal.reward:>8.4f}  "
@@ -70,13 +70,14 @@ def as_data(model: AlignRudder) -> dict[str, Any]:
                 "conservation": s.profile.conservation.tolist(),
                 "subgoals": [
                     {
+                        "index": i,
                         "column": g.column,
                         "alignment_column": int(s.profile.columns[g.column]),
                         "event": str(g.symbol),
                         "share": g.share,
                         "reward": g.reward,
                     }
-                    for g in s.subgoals
+                    for i, g in enumerate(s.subgoals)
                 ],
             }
             for s in model.strategies_

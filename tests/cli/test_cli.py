@@ -61,6 +61,18 @@ def test_fit_show_and_redistribute(files, capsys):
     listed = json.loads(report.read_text())
     assert listed[1]["rewards"] == expected[1].rewards.tolist()
     assert sum(listed[0]["rewards"]) + listed[0]["correction"] == pytest.approx(1.0)
+    for entry in listed:
+        for number, name in zip(entry["events"], entry["event_names"], strict=True):
+            assert name == (None if number < 0 else model.events_.symbols_[number])
+    assert "stone_pickaxe+1 cobblestone-3 stick-2" in listed[0]["event_names"]
+
+
+def test_events_that_the_model_does_not_know_are_called_so(files):
+    assert run("fit", files / "logs.jsonl", "-o", files / "m.npz") == 0
+    (files / "new.jsonl").write_text('["key", "dragon", "chest"]\n')
+    out = files / "rr.json"
+    assert run("redistribute", files / "m.npz", files / "new.jsonl", "--json", out) == 0
+    assert json.loads(out.read_text())[0]["event_names"] == ["key", "unknown", "chest"]
 
 
 @pytest.mark.parametrize("name", ["logs.jsonl", "logs.fasta"])

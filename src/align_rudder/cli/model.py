@@ -103,7 +103,7 @@ class Redistribute:
     output: OptionalOutput = None
     """npz file for rewards, scores, events (concatenated), corrections, returns and lengths."""
     json: str | None = None
-    """Also write the same as JSON to this file."""
+    """Also write the same as JSON to this file, with the names of the events."""
 
     def run(self) -> None:
         """Redistribute, write files, show a table."""
@@ -115,7 +115,7 @@ class Redistribute:
         table = load_source(self.episodes).redistribute(model)
         if self.output:
             table.save(self.output)
-        write_json(self.json, table.data())
+        write_json(self.json, table.data(model.events_.symbols_))
         print(table)
         if self.output:
             print(f"\nsaved to {self.output}")

@@ -148,7 +148,7 @@ def guide_tree(model: AlignRudder, *, ax: Axes | None = None) -> Axes:
         label.set_color(to_rgb(color(int(label.get_text()))))
     for k, strategy in enumerate(model.strategies_):
         size = len(strategy.members)
-        ax.plot([], [], color=color(strategy.members[0]), label=f"strategy {k} ({size})")
+        ax.plot([], [], color=color(strategy.members[0]), label=f"strategy {k + 1} ({size})")
     if len(model.outliers_):
         ax.plot([], [], color=OKABE_ITO["gray"], label=f"in none ({len(model.outliers_)})")
     ax.set(xlabel="distance", ylabel="demonstration")

@@ -33,7 +33,7 @@ function drawTree() {
     svg("text", { x: at(top), y: high - 8, class: "dim" }, short(top)),
     svg("text", { x: at(0), y: high - 8, class: "dim", "text-anchor": "end" }, "distance 0"));
   fill($("tree"), picture);
-  const keys = D.strategies.length > 1 ? D.strategies.map((s, k) => [stroke(k), `strategy ${k} (${s.members.length})`]) : [];
+  const keys = D.strategies.length > 1 ? D.strategies.map((s, k) => [stroke(k), `strategy ${k + 1} (${s.members.length})`]) : [];
   if (D.outliers.length) keys.push(["var(--quiet)", `in none (${D.outliers.length})`]);
   if (keys.length) {
     $("tree").append(el("p", { class: "key quiet", style: "margin:.2rem 0 .5rem" },
