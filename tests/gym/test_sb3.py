@@ -322,7 +322,12 @@ def test_an_event_that_an_encoder_should_not_return_earns_nothing(lake, demos):
     env.reset()
     vector.reset()
     buffer = RedistributedReplayBuffer(
-        99, lake.observation_space, lake.action_space, device="cpu", model=hostile, settlement="last"
+        99,
+        lake.observation_space,
+        lake.action_space,
+        device="cpu",
+        model=hostile,
+        settlement="last",
     )
     for t, action in enumerate(demos[0].actions):
         _, reward, *_, info = env.step(action)

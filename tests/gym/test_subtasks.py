@@ -47,11 +47,12 @@ def walks(rng, n):
 def test_a_sub_goal_is_paid_what_was_redistributed_since_the_one_before(lake, demos, rng):
     model = ar.AlignRudder(subgoal_conservation=1.0).fit(demos)  # not all columns are sub-goals
     env, inner = ar.SubTaskReward(lake, model, settle=False), gym.make("FrozenLake-v1", **LAKE)
-    plain = ar.RedistributeReward(inner, model, "info")
+    plain = ar.RedistributeReward(inner, model, "beside")
     waited = 0
     for path in walks(rng, 60):
         rewards, infos, _ = play(env, path)
-        shares, plain_infos, _ = play(plain, path)
+        paid, plain_infos, _ = play(plain, path)
+        shares = paid - [info["original_reward"] for info in plain_infos[1:]]
         due = 0.0
         for share, reward, info, other in zip(shares, rewards, infos[1:], plain_infos[1:]):
             due += share

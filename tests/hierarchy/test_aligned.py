@@ -117,9 +117,7 @@ def test_the_tables_hold_what_subgoals_are_worth():
 
 def test_the_name_of_an_alignment_tells_alignments_apart():
     names = {
-        tables_of(
-            ar.AlignRudder(ar.DeltaEvents(), strategies=1, **options).fit(demos)
-        ).digest
+        tables_of(ar.AlignRudder(ar.DeltaEvents(), strategies=1, **options).fit(demos)).digest
         for demos in (crafting_demonstrations(8), crafting_demonstrations(8, 3))
         for options in (PAPER, {**PAPER, "subgoal_conservation": 1.0})
     }
