@@ -1,0 +1,71 @@
+"""(III) Groups: which branches of the guide tree are strategies, by their joint evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import lgamma, log
+
+import numpy as np
+
+from align_rudder.evidence import kept_columns
+from align_rudder.null import Null
+
+__all__ = ["Group", "evident_groups", "members_below"]
+
+_LEAST = log(100)  # a group without a strategy reaches this once in a hundred times
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Demonstrations that belong together: their indices, their alignment if there is one yet."""
+
+    members: np.ndarray
+    matrix: np.ndarray | None
+    evidence: float = 0.0
+
+
+def members_below(tree: np.ndarray) -> list[np.ndarray]:
+    """Return the demonstrations below each node of a guide tree, the leaves first."""
+    below = [np.array([i]) for i in range(len(tree) + 1)]
+    for left, right in tree[:, :2].astype(int):
+        below.append(np.sort(np.concatenate([below[left], below[right]])))
+    return below
+
+
+def evident_groups(
+    tree: np.ndarray, matrices: Sequence[np.ndarray], null: Null
+) -> list[Group]:
+    """Return the branches of the tree that are strategies, so that their evidence is largest.
+
+    Args:
+        tree: The guide tree over n demonstrations.
+        matrices: The alignment of the demonstrations below each inner node, members in order.
+        null: What sequences look like by chance.
+
+    Notes:
+        A branch of g demonstrations was picked from n, which costs ln C(n, g) + ln n. What is left
+        of its evidence must be at least ln 100, and is compared with the sum of what its two
+        sides have. A random walk must not explain it better: the evidence against the null's
+        chain must be positive too.
+    """
+    n = len(tree) + 1
+    below = members_below(tree)
+    best: list[list[Group]] = [[] for _ in range(n)]
+    for k, (left, right) in enumerate(tree[:, :2].astype(int)):
+        members = below[n + k]
+        apart = best[left] + best[right]
+        kept, picked = kept_columns(matrices[k], null), _picked(n, len(members))
+        evidence = kept.evidence - picked
+        together = Group(members, matrices[k], evidence)
+        joined = evidence >= max(_LEAST, sum(group.evidence for group in apart))
+        joined &= kept.directed > picked
+        best.append([together] if joined else apart)
+    return best[-1]
+
+
+def _picked(n: int, size: int) -> float:
+    """Return what it costs, in nats, to say which demonstrations are in a group."""
+    if size == n:
+        return 0.0
+    return lgamma(n + 1) - lgamma(size + 1) - lgamma(n - size + 1) + log(n)
