@@ -15,6 +15,8 @@ __all__ = ["Group", "evident_groups", "members_below"]
 
 _LEAST = log(100)  # a group without a strategy reaches this once in a hundred times
 
+_ALONE = 2.0  # what it costs that a demonstration is in no group
+
 
 @dataclass(frozen=True, eq=False)
 class Group:
@@ -46,7 +48,7 @@ def evident_groups(
     Notes:
         A branch of g demonstrations was picked from n, which costs ln C(n, g) + ln n. What is left
         of its evidence must be at least ln 100, and is compared with the sum of what its two
-        sides have. A random walk must not explain it better: the evidence against the null's
+        sides have, less 2 for each demonstration that is then in no group. A random walk must not explain it better: the evidence against the null's
         chain must be positive too.
     """
     n = len(tree) + 1
@@ -58,7 +60,8 @@ def evident_groups(
         kept, picked = kept_columns(matrices[k], null), _picked(n, len(members))
         evidence = kept.evidence - picked
         together = Group(members, matrices[k], evidence)
-        joined = evidence >= max(_LEAST, sum(group.evidence for group in apart))
+        alone = len(members) - sum(len(group.members) for group in apart)
+        joined = evidence >= max(_LEAST, sum(group.evidence for group in apart) - alone * _ALONE)
         joined &= kept.directed > picked
         best.append([together] if joined else apart)
     return best[-1]

@@ -9,7 +9,7 @@ import numpy as np
 
 from align_rudder.scoring import background
 
-__all__ = ["Null", "mixed_background"]
+__all__ = ["Null", "directedness", "mixed_background"]
 
 _MOST_KINDS = 64  # with more kinds of event, transitions are too rare to be counted
 _SHARE_OF_DEMONSTRATIONS = 0.1
@@ -35,6 +35,23 @@ def mixed_background(
         return p
     w = _SHARE_OF_DEMONSTRATIONS
     return (1 - w) * random_counts / random_counts.sum() + w * p
+
+
+def directedness(sequences: Sequence[np.ndarray]) -> float:
+    """Return how far sequences never go back: Σ |n_ij − n_ji| / Σ n_ij over each one's transitions.
+
+    A random walk goes back as often as forth and has a small value; where each event follows the
+    one before with a purpose, or all are drawn at random from many kinds, it is near 1.
+    """
+    net = total = 0
+    for sequence in sequences:
+        steps = np.column_stack([sequence[:-1], sequence[1:]])
+        steps = steps[steps[:, 0] != steps[:, 1]]
+        pairs, counts = np.unique(np.sort(steps, axis=1), axis=0, return_inverse=True)
+        signs = np.where(steps[:, 0] < steps[:, 1], 1, -1)
+        net += int(np.abs(np.bincount(counts.ravel(), signs, len(pairs))).sum())
+        total += len(steps)
+    return net / total if total else 1.0
 
 
 @dataclass(frozen=True, eq=False)

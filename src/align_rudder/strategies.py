@@ -19,7 +19,7 @@ from align_rudder.alignment import (
 )
 from align_rudder.evidence import Kept, kept_columns
 from align_rudder.groups import Group, evident_groups, members_below
-from align_rudder.null import Null
+from align_rudder.null import Null, directedness
 from align_rudder.sampling import attach, attach_to_tree, sample_of
 from align_rudder.scoring import background, on_grid, quantise
 from align_rudder.sequences import GAP
@@ -29,6 +29,8 @@ __all__ = ["Part", "agreement", "align_strategies", "find_strategies"]
 _MIN_AGREEMENT = 0.1
 _LARGE_AGREEMENT = 0.5
 _MIN_RATIO = 0.5
+_DIRECTED = 0.8
+_CLEAR = 3.0  # standard deviations beyond chance
 _FAINT = 1e-3  # what events that are in no kept column score when the others are aligned again
 
 
@@ -69,12 +71,13 @@ def find_strategies(
 
     Notes:
         Branches of the guide tree are strategies by their joint evidence (`evident_groups`).
-        Where that says nothing, as there are few and short demonstrations, their agreement beyond
-        chance decides, from the top down: two sides that agree less than 0.1, or less than half as
-        much as each within itself, are two strategies. Agreement must also be significant (z above
-        1 + √(2 ln(number of pairs)), what the best of as many random pairs reaches) or, for all
-        demonstrations together, large (at least 0.5); groups below were picked for being alike, so
-        theirs must be both.
+        Where that says nothing, as there are few and short demonstrations, and they hardly ever go
+        back (`directedness`), as random walks do, their agreement beyond chance decides, from the
+        top down: two sides that agree less than 0.1, or less than half as much as each within
+        itself, are two strategies. Below the root, groups were picked for being alike, so their
+        agreement must also be significant (z above 1 + √(2 ln(number of pairs)), what the best of
+        as many random pairs reaches) or large (at least 0.5). Who is in no group then joins the
+        one with which it agrees.
     """
     groups = _groups(sequences, pair_scores, tree, scores, gap, n_strategies, null)
     return [group.members for group in groups]
@@ -106,7 +109,10 @@ def _groups(
     matrices = progressive(sequences, tree, scores, gap, progress)
     evident = evident_groups(tree, matrices, null)
     taken = set(np.concatenate([g.members for g in evident]).tolist()) if evident else set()
+    chance = null if null.recorded else None
     groups, stack = list(evident), [len(below) - 1]
+    if not null.recorded and directedness(sequences) < _DIRECTED:
+        stack = []  # they may be random walks, which agree more than shuffled ones
     while stack:
         node = stack.pop()
         members = below[node]
@@ -114,11 +120,50 @@ def _groups(
             continue
         sides = [int(child) for child in tree[node - n, :2]]
         free = taken.isdisjoint(members.tolist())
-        if free and _agree(sequences, pair_scores, scores, gap, null, *(below[s] for s in sides)):
+        if free and _agree(sequences, pair_scores, scores, gap, chance, *(below[s] for s in sides)):
             groups.append(Group(members, matrices[node - n]))
         else:
             stack += sides
+    alone = np.setdiff1d(np.arange(n), np.concatenate([below[0][:0], *(g.members for g in groups)]))
+    if len(alone) and groups:
+        groups = _joined(groups, alone, sequences, pair_scores, scores, gap, null)
     return _sorted(groups)
+
+
+def _joined(
+    groups: list[Group],
+    alone: np.ndarray,
+    sequences: Sequence[np.ndarray],
+    pair_scores: np.ndarray,
+    scores: np.ndarray,
+    gap: float,
+    null: Null,
+) -> list[Group]:
+    """Let each demonstration that is in no group join the one it agrees with, if there is one.
+
+    It must agree beyond chance with the group's members, half as much as they do with each other.
+    """
+    joined: list[list[int]] = [[] for _ in groups]
+    inside = [
+        agreement(sequences, _pairs_in(g.members), pair_scores, scores, gap, null, samples=4)[0]
+        for g in groups
+    ]
+    for i in alone.tolist():
+        found = []
+        for group in groups:
+            cross = np.column_stack([np.full(len(group.members), i), group.members])
+            found.append(agreement(sequences, cross, pair_scores, scores, gap, null, samples=4))
+        k = int(np.argmax([value for value, _ in found]))
+        if found[k][1] >= _CLEAR and found[k][0] >= max(_MIN_AGREEMENT, _MIN_RATIO * inside[k]):
+            joined[k].append(i)
+    return [
+        Group(np.sort(np.concatenate([group.members, more])), None) if more else group
+        for group, more in zip(groups, joined, strict=True)
+    ]
+
+
+def _pairs_in(members: np.ndarray) -> np.ndarray:
+    return np.column_stack([members[i] for i in np.triu_indices(len(members), 1)])
 
 
 def _sorted(groups: Sequence[Group]) -> list[Group]:
@@ -130,7 +175,7 @@ def _agree(
     pair_scores: np.ndarray,
     scores: np.ndarray,
     gap: float,
-    null: Null,
+    null: Null | None,
     a: np.ndarray,
     b: np.ndarray,
 ) -> bool:
@@ -138,22 +183,21 @@ def _agree(
     n, all_of_them = len(sequences), len(a) + len(b) == len(sequences)
     own, cross = np.diag(pair_scores), np.array([[i, j] for i in a for j in b])
     best = np.minimum(own[cross[:, 0]], own[cross[:, 1]]).sum()
-    most = pair_scores[cross[:, 0], cross[:, 1]].sum() / best if best > 0 else 0.0
-    needed = _MIN_AGREEMENT if all_of_them else _LARGE_AGREEMENT
-    if most < needed:  # agreement beyond chance is at most that
-        return False
+    if pair_scores[cross[:, 0], cross[:, 1]].sum() < _MIN_AGREEMENT * best or best <= 0:
+        return False  # agreement beyond chance is at most that
 
     def beyond(pairs: np.ndarray) -> tuple[float, float]:
-        return agreement(sequences, pairs, pair_scores, scores, gap, null, samples=4)
+        return agreement(sequences, pairs, pair_scores, scores, gap, null)
 
     between, z = beyond(cross)
     significant = z >= 1.0 + np.sqrt(2.0 * np.log(max(n * (n - 1) / 2, 1.0)))
-    if between < needed or not (significant or (all_of_them and between >= _LARGE_AGREEMENT)):
+    if between < _MIN_AGREEMENT or not (
+        all_of_them or significant or between >= _LARGE_AGREEMENT
+    ):
         return False
     if between >= 1 or min(len(a), len(b)) < 2:
         return True
-    pairs = [np.column_stack([side[i] for i in np.triu_indices(len(side), 1)]) for side in (a, b)]
-    return between >= _MIN_RATIO * min(beyond(inside)[0] for inside in pairs)
+    return between >= _MIN_RATIO * min(beyond(_pairs_in(side))[0] for side in (a, b))
 
 
 def align_strategies(
