@@ -35,9 +35,7 @@ def members_below(tree: np.ndarray) -> list[np.ndarray]:
     return below
 
 
-def evident_groups(
-    tree: np.ndarray, matrices: Sequence[np.ndarray], null: Null
-) -> list[Group]:
+def evident_groups(tree: np.ndarray, matrices: Sequence[np.ndarray], null: Null) -> list[Group]:
     """Return the branches of the tree that are strategies, so that their evidence is largest.
 
     Args:

@@ -24,11 +24,13 @@ from align_rudder.events import (
     Vocabulary,
     choose_encoder,
 )
+from align_rudder.null import Chance, Null, mixed_background, renumbered
 from align_rudder.profile import Profile
 from align_rudder.redistribution import Redistribution, Scorer, match_columns
-from align_rudder.scoring import Scoring, background, scoring_matrix
+from align_rudder.returns import baseline_of, failed, final_scores, scales, weights_of
+from align_rudder.scoring import Scoring, scoring_matrix
 from align_rudder.sequences import NO_EVENT
-from align_rudder.strategies import align_strategies
+from align_rudder.strategies import Part, align_strategies
 from align_rudder.subtasks import Progress, SubGoal, SubTask, cut_segments, find_subgoals
 from align_rudder.tracking import Stream, TrackerTables, VectorStream, track
 from align_rudder.validation import (
@@ -46,11 +48,12 @@ class Strategy:
     """One strategy of the demonstrations.
 
     Attributes:
-        members: Indices of its demonstrations.
+        members: Indices of its demonstrations, among those given.
         alignment: Their alignment.
         profile: The profile of that alignment.
         column_rewards: Mean redistributed reward of each profile column over the members.
         subgoals: The sub-goals.
+        kept: Columns of the alignment that were kept by evidence; None where a share decided.
     """
 
     members: np.ndarray
@@ -58,6 +61,7 @@ class Strategy:
     profile: Profile
     column_rewards: np.ndarray
     subgoals: list[SubGoal]
+    kept: np.ndarray | None = None
 
     def __repr__(self) -> str:
         return (
@@ -80,12 +84,15 @@ class AlignRudder(RichDisplay, Estimator):
         engine: "native" or "clustalw".
         refine: Rounds of refinement of the alignment.
         strategies: Number of strategies in the demonstrations; None to find it.
-        min_conservation: Profile columns are those whose event more than this share of a
+        min_conservation: None to keep the profile columns that are more than chance
+            (`evidence.kept_columns`). A number: those whose event more than this share of a
             strategy's demonstrations holds. What only a minority does (a detour, a step back and
             forth) would otherwise be rewarded too, and can keep a learner walking in circles.
         top_n: Use only the best demonstrations, by return, and the shorter among equals.
-        baseline: Return of an episode worth nothing. The redistributed reward of a demonstration
-            is scaled to its mean return less this.
+        baseline: Return of an episode worth nothing; None for the mean return of the random
+            episodes, 0 without any. The redistributed reward of a demonstration is scaled to its
+            mean return less this.
+        weigh_returns: Whether demonstrations count in the profile by their returns.
         subgoal_threshold: Sub-goals are columns whose mean redistributed reward is above this;
             None for the default of `find_subgoals`.
         subgoal_conservation: Instead: columns that this share of the demonstrations holds.
@@ -99,7 +106,14 @@ class AlignRudder(RichDisplay, Estimator):
         subgoals_: Its sub-goals.
         scale_: C, which scales scores to returns; 0 if nothing could be redistributed.
         events_: The fitted encoder.
-        outliers_: Demonstrations that belong to no strategy.
+        used_: Demonstrations that were aligned, by their place among those given: not the
+            failures, and with `top_n` only the best.
+        failures_: Demonstrations that failed: paid nothing, or far less than the others.
+        outliers_: Demonstrations that were aligned and belong to no strategy.
+        baseline_: The baseline used.
+        random_share_: Share of the reward that a random policy earns: the mean of C·S(τ) over the
+            random episodes, over the mean return above the baseline of the demonstrations that
+            are part of a strategy. None without random episodes or without a reward.
 
     Notes:
         R_{t+1} = (S(τ_t) − S(τ_{t−1}))·C with C = (E[G] − baseline) / E[S(τ)] over the
@@ -132,9 +146,10 @@ class AlignRudder(RichDisplay, Estimator):
         engine: str = "native",
         refine: int = 1,
         strategies: int | None = None,
-        min_conservation: float = 0.5,
+        min_conservation: float | None = None,
         top_n: int | None = None,
-        baseline: float = 0.0,
+        baseline: float | None = None,
+        weigh_returns: bool = True,
         subgoal_threshold: float | None = None,
         subgoal_conservation: float | None = None,
         subgoal_value: float | None = None,
@@ -151,6 +166,7 @@ class AlignRudder(RichDisplay, Estimator):
         self.min_conservation = min_conservation
         self.top_n = top_n
         self.baseline = baseline
+        self.weigh_returns = weigh_returns
         self.subgoal_threshold = subgoal_threshold
         self.subgoal_conservation = subgoal_conservation
         self.subgoal_value = subgoal_value
@@ -158,44 +174,72 @@ class AlignRudder(RichDisplay, Estimator):
 
     # Fitting
 
-    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
+    def fit(
+        self,
+        episodes: Sequence[Episode],
+        random_episodes: Sequence[Episode] = (),
+        failures: Sequence[Episode] = (),
+    ) -> Self:
         """Find the events of the demonstrations, align them and build the profile.
 
         Args:
             episodes: Two or more demonstrations.
-            random_episodes: Episodes of a random policy, used only for the successor
-                representation or features.
+            random_episodes: Episodes of a random policy: what is done by chance, and what that
+                is worth. They also serve the successor representation or features.
+            failures: Episodes that failed; what they do is no part of a strategy either.
         """
         episodes = check_episodes(episodes)
-        chosen = self._choose([e.ret for e in episodes], [len(e) for e in episodes])
-        demos = [episodes[i] for i in chosen]
+        random = check_episodes(random_episodes, "random_episodes")
+        fails = check_episodes(failures, "failures")
+        returns, lengths = [e.ret for e in episodes], [len(e) for e in episodes]
+        random_returns = [e.ret for e in random]
+        used = self._choose(returns, lengths, random_returns)
+        demos = [episodes[i] for i in used]
         encoder = copy.copy(choose_encoder(self.events, demos))
-        encoder.fit(demos, check_episodes(random_episodes, "random_episodes"))
-        encoded = [encoder.encode(e) for e in demos]
-        return self._fit(encoder, encoded, [e.ret for e in demos], [len(e) for e in demos])
+        encoder.fit(demos, random)
+        chance = Chance(
+            [encoder.encode(e) for e in random], random_returns, [encoder.encode(e) for e in fails]
+        )
+        encoded = [encoder.encode(e) for e in episodes]
+        return self._fit(encoder, encoded, returns, lengths, used, chance)
 
     def fit_events(
-        self, sequences: Sequence[Iterable[Hashable]], returns: Sequence[float] | None = None
+        self,
+        sequences: Sequence[Iterable[Hashable]],
+        returns: Sequence[float] | None = None,
+        random_sequences: Sequence[Iterable[Hashable]] = (),
+        failures: Sequence[Iterable[Hashable]] = (),
+        random_returns: Sequence[float] | None = None,
     ) -> Self:
         """Fit to sequences of any hashable symbols, where there are no observations.
 
         Args:
             sequences: Two or more sequences.
             returns: The return of each; None for 1 each.
+            random_sequences: Sequences of a random policy: what is done by chance.
+            failures: Sequences that failed.
+            random_returns: The return of each random sequence; None for 0 each.
         """
         listed = check_sequences(sequences)
         returns = check_returns(returns, len(listed))
-        chosen = self._choose(returns, [len(s) for s in listed])
-        listed, returns = [listed[i] for i in chosen], [returns[i] for i in chosen]
-        encoder = SymbolEvents().fit_sequences(listed)
-        encoded = [Encoded(NO_EVENT, encoder.encode_sequence(s)) for s in listed]
-        return self._fit(encoder, encoded, returns, [len(s) for s in listed])
+        random = check_sequences(random_sequences, "random_sequences")
+        fails = check_sequences(failures, "failures")
+        chance_returns = check_returns(random_returns or [0.0] * len(random), len(random))
+        lengths = [len(s) for s in listed]
+        used = self._choose(returns, lengths, chance_returns)
+        encoder = SymbolEvents().fit_sequences([listed[i] for i in used])
+        encoded, random, fails = (
+            [Encoded(NO_EVENT, encoder.encode_sequence(s)) for s in some]
+            for some in (listed, random, fails)
+        )
+        chance = Chance(random, chance_returns, fails)
+        return self._fit(encoder, encoded, returns, lengths, used, chance)
 
     def update(self, episodes: Sequence[Episode]) -> Self:
         """Let new good episodes join the demonstrations, and align again.
 
         Events keep their meaning (the encoder is not fitted again); with `top_n`, the best of old
-        and new stay. Streams and wrappers use the new alignment from their next episode on.
+        and new are used. Streams and wrappers use the new alignment from their next episode on.
         """
         self._check_fitted()
         episodes = check_episodes(episodes)
@@ -222,31 +266,39 @@ class AlignRudder(RichDisplay, Estimator):
         returns: list[float],
         lengths: list[int],
     ) -> Self:
-        encoded = [*self.encoded_, *encoded]
+        # What was unknown in an old demonstration that was not used stays so, and it unused.
+        old, n = self.events_.n_events, encoder.n_events
+        known, chance = self.encoded_, self.chance_
+        if n > old:
+            known, chance = [renumbered(e, old, n) for e in known], chance.renumbered(old, n)
+        encoded = [*known, *encoded]
         returns, lengths = [*self.returns_, *returns], [*self.lengths_, *lengths]
-        chosen = self._choose(returns, lengths)
-        return self._fit(
-            encoder,
-            [encoded[i] for i in chosen],
-            [returns[i] for i in chosen],
-            [lengths[i] for i in chosen],
-        )
+        used = self._choose(returns, lengths, chance.returns)
+        used = used[[encoded[i].sequence.max(initial=NO_EVENT) < n for i in used]]
+        return self._fit(encoder, encoded, returns, lengths, used, chance)
 
-    def _choose(self, returns: Sequence[float], lengths: Sequence[int]) -> np.ndarray:
+    def _choose(
+        self, returns: Sequence[float], lengths: Sequence[int], random_returns: Sequence[float]
+    ) -> np.ndarray:
+        """Return the demonstrations to align: those that were paid, of them the best."""
         check_parameters(self.get_params(deep=False))
-        chosen = select_top(returns, lengths, self.top_n)
-        if len(chosen) < 2:
+        baseline = baseline_of(self.baseline, random_returns)
+        paid = np.flatnonzero(~failed(returns, baseline))
+        if len(returns) >= 2 and not len(paid):
             raise ValueError(
-                f"got {len(chosen)} demonstration(s); at least 2 are needed, as an alignment shows "
-                "what demonstrations have in common"
+                f"the mean return of the demonstrations is {float(np.mean(returns)):g}, and none is "
+                f"above the baseline {baseline:g}; a negative C would punish the demonstrated "
+                "strategy. Give baseline=… the return of an episode worth nothing, for example the "
+                "mean return of random episodes"
             )
-        mean = float(np.mean([returns[i] for i in chosen]))
-        if mean <= self.baseline:
+        chosen = paid[
+            select_top([returns[i] for i in paid], [lengths[i] for i in paid], self.top_n)
+        ]
+        if len(chosen) < 2:
+            what = f", of {len(returns)} given" if len(returns) > len(chosen) else ""
             raise ValueError(
-                f"the mean return of the demonstrations is {mean:g}, which is not above the "
-                f"baseline {self.baseline:g}; a negative C would punish the demonstrated strategy. "
-                "Give baseline=… the return of an episode worth nothing, for example the mean "
-                "return of random episodes"
+                f"got {len(chosen)} demonstration(s) above the baseline {baseline:g}{what}; at "
+                "least 2 are needed, as an alignment shows what demonstrations have in common"
             )
         return chosen
 
@@ -256,10 +308,11 @@ class AlignRudder(RichDisplay, Estimator):
         encoded: list[Encoded],
         returns: list[float],
         lengths: list[int],
+        used: np.ndarray,
+        chance: Chance,
     ) -> Self:
-        sequences = [e.sequence for e in encoded]
-        n_events = encoder.n_events
-        p = background(sequences, n_events)
+        sequences = [encoded[i].sequence for i in used]
+        p = mixed_background(sequences, chance.counts(encoder.n_events), encoder.n_events)
         scores = scoring_matrix(self.scoring, p, alpha=self.alpha, epsilon=self.epsilon)
         parts, tree = align_strategies(
             sequences,
@@ -270,8 +323,11 @@ class AlignRudder(RichDisplay, Estimator):
             engine=self.engine,
             refine=self.refine,
             progress=self.progress,
+            null=Null.of(sequences, p, chance.sequences(encoder.n_events)),
+            by_evidence=self.min_conservation is None,
         )
-        self._set(encoder, encoded, returns, lengths, p, parts, tree)
+        parts = [part._replace(members=used[part.members]) for part in parts]
+        self._set(encoder, encoded, returns, lengths, used, chance, p, parts, tree)
         self.scores_ = scores
         self._report()
         return self
@@ -282,34 +338,45 @@ class AlignRudder(RichDisplay, Estimator):
         encoded: list[Encoded],
         returns: Sequence[float],
         lengths: Sequence[int],
+        used: np.ndarray,
+        chance: Chance,
         p: np.ndarray,
-        parts: Sequence[tuple[np.ndarray, Alignment]],
+        parts: Sequence[Part],
         tree: np.ndarray,
     ) -> None:
         """Make all that follows from the alignments: profiles, C, sub-goals."""
+        gains = np.asarray(returns, float)
+        self.baseline_ = baseline_of(self.baseline, chance.returns)
         profiles = [
-            Profile.from_alignment(alignment, p, self.min_conservation) for _, alignment in parts
+            Profile.from_alignment(
+                part.alignment,
+                p,
+                0.5 if self.min_conservation is None else self.min_conservation,
+                columns=part.columns,
+                weights=weights_of(gains[part.members], self.baseline_)
+                if self.weigh_returns
+                else None,
+            )
+            for part in parts
         ]
-        scorer = Scorer([profile.pssm for profile in profiles], self.gap)
-        used = np.sort(np.concatenate([m for m, _ in parts])) if parts else np.empty(0, int)
-        mean_score, mean_return = 0.0, float(np.mean(returns))
-        if profiles:  # one that is part of no strategy scores nothing, and would raise C
-            ends = [scorer.prefix_scores(encoded[i].events, encoded[i].start)[0] for i in used]
-            mean_score = float(np.mean([s[-1] if len(s) else 0.0 for s in ends]))
-            mean_return = float(np.mean([returns[i] for i in used]))
-        scale = (mean_return - self.baseline) / mean_score if mean_score > 0 else 0.0
+        members = [part.members for part in parts]
+        pssms = [profile.pssm for profile in profiles]
+        scale, factors = scales(pssms, members, encoded, returns, self.baseline_, self.gap)
         if not np.isfinite(scale):
             raise ValueError(
-                f"the returns are too large to redistribute: their mean is {mean_return}"
+                f"the returns are too large to redistribute: their mean is {gains.mean()}"
             )
+        scorer = Scorer([pssm * f for pssm, f in zip(pssms, factors, strict=True)], self.gap)
         self.scale_ = scale
         self.events_, self.scorer_ = encoder, scorer
         self.tables_ = TrackerTables.of(encoder, scorer, scale)  # sub-goals come below
         self.encoded_, self.returns_, self.lengths_ = encoded, list(returns), list(lengths)
+        self.used_, self.chance_ = used, chance
+        self.failures_ = np.flatnonzero(failed(returns, self.baseline_))
         self.background_, self.tree_ = p, tree
         self.strategies_: list[Strategy] = []
-        for (members, alignment), profile in zip(parts, profiles, strict=True):
-            rewards = self._column_rewards(members, alignment, profile)
+        for part, profile in zip(parts, profiles, strict=True):
+            rewards = self._column_rewards(part.members, part.alignment, profile)
             goals = find_subgoals(
                 profile,
                 rewards,
@@ -317,10 +384,18 @@ class AlignRudder(RichDisplay, Estimator):
                 conservation=self.subgoal_conservation,
                 value=self.subgoal_value,
             )
-            self.strategies_.append(Strategy(members, alignment, profile, rewards, goals))
+            kept = None if part.columns is None else profile.columns
+            self.strategies_.append(
+                Strategy(part.members, part.alignment, profile, rewards, goals, kept)
+            )
         goals = [[goal.column for goal in strategy.subgoals] for strategy in self.strategies_]
         self.tables_ = TrackerTables.of(encoder, scorer, scale, goals)
-        self.outliers_ = np.setdiff1d(np.arange(len(encoded)), used)
+        inside = np.concatenate([used[:0], *members])
+        self.outliers_ = np.setdiff1d(used, inside)
+        self.random_share_: float | None = None
+        if chance.random and scale > 0:
+            earned = float(final_scores(scorer, chance.random).mean()) * scale
+            self.random_share_ = earned / float(gains[inside].mean() - self.baseline_)
 
     def _column_rewards(
         self, members: np.ndarray, alignment: Alignment, profile: Profile
@@ -338,7 +413,14 @@ class AlignRudder(RichDisplay, Estimator):
 
     def _report(self) -> None:
         n = len(self.encoded_)
-        if not any(len(e.sequence) for e in self.encoded_):
+        if len(self.failures_):
+            warn(
+                f"demonstrations {self.failures_.tolist()} of {n} failed: their returns are "
+                f"{[float(f'{self.returns_[i]:.4g}') for i in self.failures_]}, not above the "
+                f"baseline {self.baseline_:g} or far below the others'. They are not aligned",
+                stacklevel=5,
+            )
+        if not any(len(self.encoded_[i].sequence) for i in self.used_):
             what = "no demonstration holds an event"
         elif not self.strategies_:
             what = "the demonstrations share no strategy beyond chance"
@@ -524,15 +606,19 @@ class AlignRudder(RichDisplay, Estimator):
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], function: Callable[..., Hashable | None] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        function: Callable[..., Hashable | None] | None = None,
+        scoring: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> Self:
         """Load a saved model.
 
         Args:
             path: The file.
             function: The event function, for a model whose events come from one.
+            scoring: The scoring function, for a model that has one.
         """
-        return storage.load_model(cls, path, function)
+        return storage.load_model(cls, path, function, scoring)
 
     def __repr__(self) -> str:
         text = super().__repr__()

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from align_rudder.events import Encoded
 from align_rudder.scoring import background
 
-__all__ = ["Null", "directedness", "mixed_background"]
+__all__ = ["Chance", "Null", "directedness", "mixed_background", "renumbered"]
 
 _MOST_KINDS = 64  # with more kinds of event, transitions are too rare to be counted
 _SHARE_OF_DEMONSTRATIONS = 0.1
@@ -52,6 +53,51 @@ def directedness(sequences: Sequence[np.ndarray]) -> float:
         net += int(np.abs(np.bincount(counts.ravel(), signs, len(pairs))).sum())
         total += len(steps)
     return net / total if total else 1.0
+
+
+def renumbered(encoded: Encoded, old: int, new: int) -> Encoded:
+    """Return an episode whose unknown events, once numbered `old`, are numbered `new`."""
+    start = new if encoded.start == old else encoded.start
+    return Encoded(start, np.where(encoded.events == old, new, encoded.events))
+
+
+@dataclass(frozen=True, eq=False)
+class Chance:
+    """Episodes that show what is done without knowing the task.
+
+    Attributes:
+        random: Episodes of a random policy.
+        returns: Their returns.
+        failures: Episodes that failed.
+    """
+
+    random: list[Encoded]
+    returns: list[float]
+    failures: list[Encoded]
+
+    @classmethod
+    def none(cls) -> Chance:
+        """Return what there is where no such episode was given."""
+        return cls([], [], [])
+
+    def sequences(self, n_events: int) -> list[np.ndarray]:
+        """Return the events of all of them that are in the demonstrations too."""
+        found = [one.sequence for one in (*self.random, *self.failures)]
+        return [sequence[sequence < n_events] for sequence in found]
+
+    def counts(self, n_events: int) -> np.ndarray | None:
+        """Return how often each event occurs in them, None if there are none."""
+        if not self.random and not self.failures:
+            return None
+        found = np.concatenate([np.empty(0, np.int32), *self.sequences(n_events)])
+        return np.bincount(found, minlength=n_events)
+
+    def renumbered(self, old: int, new: int) -> Chance:
+        """Return the same with the unknown event `old` numbered `new`."""
+        random, failures = (
+            [renumbered(one, old, new) for one in some] for some in (self.random, self.failures)
+        )
+        return Chance(random, self.returns, failures)
 
 
 @dataclass(frozen=True, eq=False)

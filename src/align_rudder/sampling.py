@@ -123,8 +123,12 @@ def _widened(
         matrix[row, first[before] + nth] = sequence[free]
     order = np.argsort(everyone)
     alignment = part.alignment
-    tree = alignment.tree if not rows else attach_to_tree(
-        alignment.tree, np.searchsorted(everyone[order], members), alignment_rows(matrix[order])
+    tree = (
+        alignment.tree
+        if not rows
+        else attach_to_tree(
+            alignment.tree, np.searchsorted(everyone[order], members), alignment_rows(matrix[order])
+        )
     )
     return part._replace(
         members=everyone[order],

@@ -17,12 +17,11 @@ from align_rudder.alignment import (
     pairwise_scores,
     progressive,
 )
-from align_rudder.evidence import Kept, kept_columns
+from align_rudder.evidence import kept_columns
 from align_rudder.groups import Group, evident_groups, members_below
 from align_rudder.null import Null, directedness
 from align_rudder.sampling import attach, attach_to_tree, sample_of
 from align_rudder.scoring import background, on_grid, quantise
-from align_rudder.sequences import GAP
 
 __all__ = ["Part", "agreement", "align_strategies", "find_strategies"]
 
@@ -191,9 +190,7 @@ def _agree(
 
     between, z = beyond(cross)
     significant = z >= 1.0 + np.sqrt(2.0 * np.log(max(n * (n - 1) / 2, 1.0)))
-    if between < _MIN_AGREEMENT or not (
-        all_of_them or significant or between >= _LARGE_AGREEMENT
-    ):
+    if between < _MIN_AGREEMENT or not (all_of_them or significant or between >= _LARGE_AGREEMENT):
         return False
     if between >= 1 or min(len(a), len(b)) < 2:
         return True
@@ -279,9 +276,4 @@ def _pruned(part: Part, null: Null, engine: str, refine: int) -> Part:
         if found.evidence <= kept.evidence:
             break
         alignment, kept = replace(new, scores=scores, gap=alignment.gap), found
-    return Part(part.members, alignment, _tidy(alignment.matrix, kept))
-
-
-def _tidy(matrix: np.ndarray, kept: Kept) -> np.ndarray:
-    """Return the kept columns, those without an event left out."""
-    return kept.columns[(matrix[:, kept.columns] != GAP).any(axis=0)]
+    return Part(part.members, alignment, kept.columns)

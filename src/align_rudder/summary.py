@@ -34,7 +34,8 @@ def as_text(model: AlignRudder, width: int = 100) -> str:
     for k, strategy in enumerate(model.strategies_):
         if len(model.strategies_) > 1:
             lines.append(f"\nStrategy {k}: demonstrations {strategy.members.tolist()}")
-        consensus = [letters[symbols.index(s)] for s in strategy.profile.consensus(0.8)]
+        profile = strategy.profile
+        consensus = [letters[e] for e in profile.top_events[profile.conservation >= 0.8 - 1e-12]]
         lines += [
             "",
             str(strategy.alignment),

@@ -25,6 +25,7 @@ from align_rudder.files import Number, Whole, check_values
 from align_rudder.model import AlignRudder
 from align_rudder.redistribution import advance
 from align_rudder.tasks.mdp import TabularMDP
+from align_rudder.validation import PAPER
 
 __all__ = ["learn_align_rudder", "learn_q"]
 
@@ -225,7 +226,8 @@ def learn_align_rudder(
     )
     trial = Trial(mdp, demonstrations, protocol, seed)
     if model is None:
-        model = AlignRudder(StateEvents(max_events=max_events), strategies=1).fit(demonstrations)
+        model = AlignRudder(StateEvents(max_events=max_events), strategies=1, **PAPER)
+        model.fit(demonstrations)
     profile, n_tables = _profile_of(model, mdp.n_states, settle, subtasks)
     q = np.tile(trial.cloned(initial_scale, initial_mean), (n_tables, 1))
     seen = 1 if method == "direct" else int(window)

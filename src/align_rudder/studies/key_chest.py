@@ -27,6 +27,7 @@ from align_rudder.studies.tables import Table
 from align_rudder.studies.trials import FORMAT, Scope, open_trials, values_in
 from align_rudder.tasks import KeyChestEnv
 from align_rudder.tasks.mdp import rollout
+from align_rudder.validation import PAPER
 
 __all__ = [
     "CONFIG",
@@ -93,7 +94,7 @@ def _fitted(
     if (chosen := MODELS[name].events) is None:
         return LstmRudder(updates=100, seed=seed).fit(demos, random)
     kind, options = chosen
-    return AlignRudder(getattr(events, kind)(**options), strategies=1).fit(demos)
+    return AlignRudder(getattr(events, kind)(**options), strategies=1, **PAPER).fit(demos)
 
 
 def key_steps(episode: Episode) -> np.ndarray:

@@ -17,6 +17,7 @@ from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
 from align_rudder.show.figures.maps import draw_clusters, draw_walls
 from align_rudder.studies.rooms.settings import environment
 from align_rudder.tasks import RoomsEnv
+from align_rudder.validation import PAPER
 
 __all__ = ["cluster_figure", "trajectory_figure"]
 
@@ -55,7 +56,7 @@ def trajectory_figure() -> Figure:
     axes = figure.subplots(2, len(envs), squeeze=False, width_ratios=widths, height_ratios=[3, 2])
     for (above, below), (title, env) in zip(axes.T, envs.items(), strict=True):
         demos = env.demonstrations(10, _SEED)
-        model = AlignRudder(StateEvents(max_events=15), strategies=1).fit(demos)
+        model = AlignRudder(StateEvents(max_events=15), strategies=1, **PAPER).fit(demos)
         episode = env.demonstrations(1, _SEED + 1)[0]
         _path(above, env, episode)
         above.set_title(title, fontsize=10, loc="left")
