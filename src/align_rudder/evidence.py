@@ -151,12 +151,13 @@ class Kept:
     directed: float = 0.0
 
 
-def kept_columns(matrix: np.ndarray, null: Null) -> Kept:
+def kept_columns(matrix: np.ndarray, null: Null, least: float = 0.0) -> Kept:
     """Return the columns of an alignment for which there is most evidence together.
 
     Args:
         matrix: Event ids (N, L), gap -1.
         null: What sequences look like by chance.
+        least: Evidence below which `directed` is not asked for and stays 0.
 
     Notes:
         Candidates are columns whose top event more than half of the sequences hold. They are
@@ -164,33 +165,63 @@ def kept_columns(matrix: np.ndarray, null: Null) -> Kept:
         number of the first ones is tried; then each is left out once. No column is tested alone:
         of keys in a fixed order, it is the order that cannot be chance.
     """
-    n, n_events = len(matrix), len(null.p)
     lengths = (matrix != GAP).sum(axis=1)
-    tops, counts = _tops(matrix, n_events)
-    found = np.flatnonzero(2 * counts > n)
+    tops, counts = _tops(matrix, len(null.p))
+    found = np.flatnonzero(2 * counts > len(matrix))
     if not len(found):
         return Kept(found, 0.0)
     rare = -counts[found] * np.log(null.p[tops[found]])
     absent = (1 - null.p[tops[found]]) ** max(lengths.mean(), 1.0)
     weight = -counts[found] * np.log1p(-np.minimum(absent, 1 - 1e-9))
     order = found[np.lexsort((-rare, -weight))]
-
-    def value(columns: np.ndarray) -> float:
+    kept, evidence = _search(matrix, tops, counts, order, lengths, null.p, null.p[None], _PRIOR)
+    columns, directed = np.flatnonzero(kept), 0.0
+    if len(columns) and evidence >= least:
         held = matrix[:, columns] == tops[columns]
-        return chain_evidence(tops[columns], held, lengths, null, markov=False)
+        directed = chain_evidence(tops[columns], held, lengths, null)
+    return Kept(columns, evidence, directed)
 
-    best = Kept(found[:0], 0.0)
-    for size in _sizes(len(order)):
-        columns = np.sort(order[:size])
-        if (evidence := value(columns)) > best.evidence:
-            best = Kept(columns, evidence)
-    for column in best.columns if len(best.columns) <= _MOST_LEFT_OUT else ():
-        fewer = best.columns[best.columns != column]
-        if (evidence := value(fewer)) > best.evidence:
-            best = Kept(fewer, evidence)
-    held = matrix[:, best.columns] == tops[best.columns]
-    directed = chain_evidence(tops[best.columns], held, lengths, null)
-    return Kept(best.columns, best.evidence, directed)
+
+@njit(cache=True)
+def _value(kept, matrix, tops, counts, lengths, p, transition, prior):
+    """Return the evidence for the columns that are marked as kept, against independent events."""
+    columns = np.flatnonzero(kept)
+    chain = tops[columns]
+    held = np.empty((len(matrix), len(columns)), np.bool_)
+    for i in range(len(matrix)):
+        for j in range(len(columns)):
+            held[i, j] = matrix[i, columns[j]] == chain[j]
+    surprise = _surprise(chain, held, lengths, p, transition)
+    code = _code(counts[columns], len(matrix), prior)
+    return surprise - code - len(columns) * np.log(2.0 * len(p))
+
+
+@njit(cache=True)
+def _search(matrix, tops, counts, order, lengths, p, transition, prior):
+    """Return which columns have most evidence together, and how much."""
+    kept, best, size = np.zeros(matrix.shape[1], np.bool_), 0.0, 0
+    found, done = 0, 0
+    while done < len(order):
+        # A growing number of the first ones, in steps that grow as well.
+        size = min(max(size + 1, int(size * 1.25)), len(order))
+        for j in order[done:size]:
+            kept[j] = True
+        done = size
+        value = _value(kept, matrix, tops, counts, lengths, p, transition, prior)
+        if value > best:
+            best, found = value, size
+    kept[:] = False
+    for j in order[:found]:
+        kept[j] = True
+    if found <= _MOST_LEFT_OUT:
+        for j in order[:found][::-1]:
+            kept[j] = False
+            value = _value(kept, matrix, tops, counts, lengths, p, transition, prior)
+            if value > best:
+                best = value
+            else:
+                kept[j] = True
+    return kept, best
 
 
 @njit(cache=True)
@@ -207,11 +238,3 @@ def _tops(matrix, n_events):
         tops[j] = counts.argmax()
         most[j] = counts[tops[j]]
     return tops, most
-
-
-def _sizes(most: int) -> list[int]:
-    """Return numbers from 1 to `most`, further apart as they grow."""
-    sizes = [1]
-    while sizes[-1] < most:
-        sizes.append(min(max(sizes[-1] + 1, int(sizes[-1] * 1.25)), most))
-    return sizes

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lgamma, log
+from typing import NamedTuple
 
 import numpy as np
 
+from align_rudder.alignment import Alignment
 from align_rudder.evidence import kept_columns
 from align_rudder.null import Null
 
-__all__ = ["Group", "evident_groups", "members_below"]
+__all__ = ["Group", "Part", "evident_groups", "members_below"]
 
 _LEAST = log(100)  # a group without a strategy reaches this once in a hundred times
 
@@ -25,6 +27,17 @@ class Group:
     members: np.ndarray
     matrix: np.ndarray | None
     evidence: float = 0.0
+
+
+class Part(NamedTuple):
+    """One strategy: its demonstrations, their alignment, and the columns that are kept.
+
+    `columns` is None where a share of the demonstrations decides (`min_conservation`).
+    """
+
+    members: np.ndarray
+    alignment: Alignment
+    columns: np.ndarray | None = None
 
 
 def members_below(tree: np.ndarray) -> list[np.ndarray]:
@@ -46,8 +59,8 @@ def evident_groups(tree: np.ndarray, matrices: Sequence[np.ndarray], null: Null)
     Notes:
         A branch of g demonstrations was picked from n, which costs ln C(n, g) + ln n. What is left
         of its evidence must be at least ln 100, and is compared with the sum of what its two
-        sides have, less 2 for each demonstration that is then in no group. A random walk must not explain it better: the evidence against the null's
-        chain must be positive too.
+        sides have, less 2 for each demonstration that is then in no group. A random walk must not
+        explain it better: the evidence against the null's chain must be positive too.
     """
     n = len(tree) + 1
     below = members_below(tree)
@@ -55,7 +68,8 @@ def evident_groups(tree: np.ndarray, matrices: Sequence[np.ndarray], null: Null)
     for k, (left, right) in enumerate(tree[:, :2].astype(int)):
         members = below[n + k]
         apart = best[left] + best[right]
-        kept, picked = kept_columns(matrices[k], null), _picked(n, len(members))
+        picked = _picked(n, len(members))
+        kept = kept_columns(matrices[k], null, _LEAST + picked)
         evidence = kept.evidence - picked
         together = Group(members, matrices[k], evidence)
         alone = len(members) - sum(len(group.members) for group in apart)

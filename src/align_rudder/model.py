@@ -24,13 +24,14 @@ from align_rudder.events import (
     Vocabulary,
     choose_encoder,
 )
+from align_rudder.groups import Part
 from align_rudder.null import Chance, Null, mixed_background, renumbered
 from align_rudder.profile import Profile
 from align_rudder.redistribution import Redistribution, Scorer, match_columns
 from align_rudder.returns import baseline_of, failed, final_scores, scales, weights_of
 from align_rudder.scoring import Scoring, scoring_matrix
 from align_rudder.sequences import NO_EVENT
-from align_rudder.strategies import Part, align_strategies
+from align_rudder.strategies import align_strategies
 from align_rudder.subtasks import Progress, SubGoal, SubTask, cut_segments, find_subgoals
 from align_rudder.tracking import Stream, TrackerTables, VectorStream, track
 from align_rudder.validation import (
@@ -286,19 +287,19 @@ class AlignRudder(RichDisplay, Estimator):
         paid = np.flatnonzero(~failed(returns, baseline))
         if len(returns) >= 2 and not len(paid):
             raise ValueError(
-                f"the mean return of the demonstrations is {float(np.mean(returns)):g}, and none is "
-                f"above the baseline {baseline:g}; a negative C would punish the demonstrated "
-                "strategy. Give baseline=… the return of an episode worth nothing, for example the "
-                "mean return of random episodes"
+                f"the mean return of the demonstrations is {float(np.mean(returns)):g}, which is "
+                f"not above the baseline {baseline:g}; a negative C "
+                "would punish the demonstrated strategy. Give baseline=… the return of an episode "
+                "worth nothing, for example the mean return of random episodes"
             )
         chosen = paid[
             select_top([returns[i] for i in paid], [lengths[i] for i in paid], self.top_n)
         ]
         if len(chosen) < 2:
-            what = f", of {len(returns)} given" if len(returns) > len(chosen) else ""
+            failures = f" that did not fail, of {len(returns)}" * (len(returns) > len(chosen))
             raise ValueError(
-                f"got {len(chosen)} demonstration(s) above the baseline {baseline:g}{what}; at "
-                "least 2 are needed, as an alignment shows what demonstrations have in common"
+                f"got {len(chosen)} demonstration(s){failures}; at least 2 are needed, as an "
+                "alignment shows what demonstrations have in common"
             )
         return chosen
 

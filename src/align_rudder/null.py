@@ -44,15 +44,23 @@ def directedness(sequences: Sequence[np.ndarray]) -> float:
     A random walk goes back as often as forth and has a small value; where each event follows the
     one before with a purpose, or all are drawn at random from many kinds, it is near 1.
     """
-    net = total = 0
-    for sequence in sequences:
-        steps = np.column_stack([sequence[:-1], sequence[1:]])
-        steps = steps[steps[:, 0] != steps[:, 1]]
-        pairs, counts = np.unique(np.sort(steps, axis=1), axis=0, return_inverse=True)
-        signs = np.where(steps[:, 0] < steps[:, 1], 1, -1)
-        net += int(np.abs(np.bincount(counts.ravel(), signs, len(pairs))).sum())
-        total += len(steps)
-    return net / total if total else 1.0
+    kinds = 1 + max((int(s.max()) for s in sequences if len(s)), default=0)
+    lengths = np.array([len(s) for s in sequences])
+    flat = np.concatenate([np.empty(0, np.int64), *sequences])
+    steps = np.arange(len(flat)) < len(flat) - 1
+    steps[np.cumsum(lengths)[lengths > 0] - 1] = False  # the last of each is followed by nothing
+    first = np.flatnonzero(steps)
+    a, b = flat[first], flat[first + 1]
+    first, a, b = (x[a != b] for x in (first, a, b))
+    if not len(a):
+        return 1.0
+    owner = np.repeat(np.arange(len(lengths)), lengths)[first]
+    low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b)
+    ways = (owner * kinds + low) * kinds + high
+    order = np.argsort(ways, kind="stable")
+    begins = np.flatnonzero(np.diff(ways[order], prepend=-1))
+    net = np.add.reduceat(np.where(a < b, 1, -1)[order], begins)
+    return float(np.abs(net).sum() / len(a))
 
 
 def renumbered(encoded: Encoded, old: int, new: int) -> Encoded:

@@ -1,4 +1,4 @@
-"""Returns: which demonstrations were paid, how much each counts, and C, which makes them of scores."""
+"""Returns: which demonstrations failed, how much each counts, and C."""
 
 from __future__ import annotations
 

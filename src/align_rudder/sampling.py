@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from align_rudder.alignment import match_groups
+from align_rudder.groups import Part
 from align_rudder.sequences import GAP
-
-if TYPE_CHECKING:
-    from align_rudder.strategies import Part
 
 __all__ = ["attach", "attach_to_tree", "sample_of"]
 

@@ -22,10 +22,10 @@ from align_rudder.files import (
     Table,
     Whole,
 )
+from align_rudder.groups import Part
 from align_rudder.null import Chance, mixed_background
 from align_rudder.scoring import quantise, scoring_matrix
 from align_rudder.sequences import GAP, NO_EVENT
-from align_rudder.strategies import Part
 from align_rudder.validation import PAPER, PARAMETERS
 
 if TYPE_CHECKING:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from align_rudder.agreement import agreement
 from align_rudder.alignment import (
-    Alignment,
     align_ids,
     check_options,
     guide_tree,
@@ -18,7 +16,7 @@ from align_rudder.alignment import (
     progressive,
 )
 from align_rudder.evidence import kept_columns
-from align_rudder.groups import Group, evident_groups, members_below
+from align_rudder.groups import Group, Part, evident_groups, members_below
 from align_rudder.null import Null, directedness
 from align_rudder.sampling import attach, attach_to_tree, sample_of
 from align_rudder.scoring import background, on_grid, quantise
@@ -31,17 +29,6 @@ _MIN_RATIO = 0.5
 _DIRECTED = 0.8
 _CLEAR = 3.0  # standard deviations beyond chance
 _FAINT = 1e-3  # what events that are in no kept column score when the others are aligned again
-
-
-class Part(NamedTuple):
-    """One strategy: its demonstrations, their alignment, and the columns that are kept.
-
-    `columns` is None where a share of the demonstrations decides (`min_conservation`).
-    """
-
-    members: np.ndarray
-    alignment: Alignment
-    columns: np.ndarray | None = None
 
 
 def find_strategies(
