@@ -13,7 +13,7 @@ from align_rudder.sequences import GAP
 __all__ = ["Kept", "chain_evidence", "embedding", "kept_columns"]
 
 _PRIOR = 10.0  # of a column's share, Beta(10, 1): most demonstrations hold what matters
-_MOST_LEFT_OUT = 40  # with more columns, leaving each out once takes long and changes little
+_MOST_LEFT_OUT = 20  # with more columns, leaving each out once takes long and changes little
 
 
 @njit(cache=True)
@@ -151,13 +151,16 @@ class Kept:
     directed: float = 0.0
 
 
-def kept_columns(matrix: np.ndarray, null: Null, least: float = 0.0) -> Kept:
+def kept_columns(
+    matrix: np.ndarray, null: Null, *, quick: bool = False, directed: bool = False
+) -> Kept:
     """Return the columns of an alignment for which there is most evidence together.
 
     Args:
         matrix: Event ids (N, L), gap -1.
         null: What sequences look like by chance.
-        least: Evidence below which `directed` is not asked for and stays 0.
+        quick: Whether to do without the last round of the search.
+        directed: Whether to say how much evidence there is against the null's chain.
 
     Notes:
         Candidates are columns whose top event more than half of the sequences hold. They are
@@ -174,12 +177,15 @@ def kept_columns(matrix: np.ndarray, null: Null, least: float = 0.0) -> Kept:
     absent = (1 - null.p[tops[found]]) ** max(lengths.mean(), 1.0)
     weight = -counts[found] * np.log1p(-np.minimum(absent, 1 - 1e-9))
     order = found[np.lexsort((-rare, -weight))]
-    kept, evidence = _search(matrix, tops, counts, order, lengths, null.p, null.p[None], _PRIOR)
-    columns, directed = np.flatnonzero(kept), 0.0
-    if len(columns) and evidence >= least:
-        held = matrix[:, columns] == tops[columns]
-        directed = chain_evidence(tops[columns], held, lengths, null)
-    return Kept(columns, evidence, directed)
+    left_out = 0 if quick else _MOST_LEFT_OUT
+    kept, evidence = _search(
+        matrix, tops, counts, order, lengths, null.p, null.p[None], _PRIOR, left_out
+    )
+    columns = np.flatnonzero(kept)
+    if not directed:
+        return Kept(columns, evidence)
+    held = matrix[:, columns] == tops[columns]
+    return Kept(columns, evidence, chain_evidence(tops[columns], held, lengths, null))
 
 
 @njit(cache=True)
@@ -197,7 +203,7 @@ def _value(kept, matrix, tops, counts, lengths, p, transition, prior):
 
 
 @njit(cache=True)
-def _search(matrix, tops, counts, order, lengths, p, transition, prior):
+def _search(matrix, tops, counts, order, lengths, p, transition, prior, left_out):
     """Return which columns have most evidence together, and how much."""
     kept, best, size = np.zeros(matrix.shape[1], np.bool_), 0.0, 0
     found, done = 0, 0
@@ -213,7 +219,7 @@ def _search(matrix, tops, counts, order, lengths, p, transition, prior):
     kept[:] = False
     for j in order[:found]:
         kept[j] = True
-    if found <= _MOST_LEFT_OUT:
+    if found <= left_out:
         for j in order[:found][::-1]:
             kept[j] = False
             value = _value(kept, matrix, tops, counts, lengths, p, transition, prior)

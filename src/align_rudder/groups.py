@@ -64,19 +64,26 @@ def evident_groups(tree: np.ndarray, matrices: Sequence[np.ndarray], null: Null)
     """
     n = len(tree) + 1
     below = members_below(tree)
-    best: list[list[Group]] = [[] for _ in range(n)]
+    alone: list[list[Group]] = [[] for _ in range(n)]
+    best, apart = list(alone), list(alone)
     for k, (left, right) in enumerate(tree[:, :2].astype(int)):
-        members = below[n + k]
-        apart = best[left] + best[right]
-        picked = _picked(n, len(members))
-        kept = kept_columns(matrices[k], null, _LEAST + picked)
-        evidence = kept.evidence - picked
-        together = Group(members, matrices[k], evidence)
-        alone = len(members) - sum(len(group.members) for group in apart)
-        joined = evidence >= max(_LEAST, sum(group.evidence for group in apart) - alone * _ALONE)
-        joined &= kept.directed > picked
-        best.append([together] if joined else apart)
-    return best[-1]
+        members, sides = below[n + k], best[left] + best[right]
+        evidence = kept_columns(matrices[k], null, quick=True).evidence - _picked(n, len(members))
+        lost = len(members) - sum(len(group.members) for group in sides)
+        joined = evidence >= max(_LEAST, sum(group.evidence for group in sides) - lost * _ALONE)
+        best.append([Group(members, matrices[k], evidence)] if joined else sides)
+        apart.append(sides)
+    nodes = {tuple(members.tolist()): node for node, members in enumerate(below)}
+    found, queue = [], list(best[-1])
+    while queue:  # what a random walk explains falls apart
+        group = queue.pop()
+        at = nodes[tuple(group.members.tolist())]
+        kept = kept_columns(matrices[at - n], null, quick=True, directed=True)
+        if kept.directed > _picked(n, len(group.members)):
+            found.append(group)
+        else:
+            queue += apart[at]
+    return found
 
 
 def _picked(n: int, size: int) -> float:
