@@ -74,7 +74,11 @@ class Profile:
         n, length = matrix.shape
         counts = np.zeros((n_events, length))
         rows, at = np.nonzero(matrix != GAP)
-        np.add.at(counts, (matrix[rows, at], at), 1.0 if weights is None else weights[rows])
+        np.add.at(counts, (matrix[rows, at], at), 1.0)
+        held = counts.max(axis=0, initial=0.0) / max(n, 1)
+        if weights is not None:
+            counts[:] = 0.0
+            np.add.at(counts, (matrix[rows, at], at), weights[rows])
         if background is None:
             background = counts.sum(axis=1) / max(counts.sum(), 1.0)
         background = np.asarray(background, float)
@@ -94,7 +98,7 @@ class Profile:
             # With one event only, q ≤ p = 1 and every score would be 0; count matches instead.
             log_odds = np.where(frequencies > 0, frequencies, -np.inf)
         useful = (log_odds > 0).any(axis=0)
-        shared = useful & (frequencies.max(axis=0, initial=0.0) > min_conservation + 1e-12)
+        shared = useful & (held > min_conservation + 1e-12)
         if columns is not None:
             shared = useful & np.isin(np.arange(length), columns)
         kept = np.flatnonzero(shared if shared.any() else useful)

@@ -219,7 +219,9 @@ def align_strategies(
     parts = []
     for group in _groups(some, pairs, tree, scores, gap, n_strategies, null, progress):
         members = group.members
-        subtree = guide_tree(pairs[np.ix_(members, members)]) if len(members) > 1 else None
+        subtree = tree if len(members) == len(some) else None
+        if 1 < len(members) < len(some):
+            subtree = guide_tree(pairs[np.ix_(members, members)])
         alignment = align_ids(
             [some[i] for i in members],
             symbols,

@@ -118,7 +118,7 @@ def test_options_reach_the_model(files, capsys):
     model = ar.AlignRudder.load(files / "m.npz")
     assert model.events_.keys == ["log", "plank"]
     assert len(model.events_.symbols_) <= 4
-    assert len(model.returns_) == 3
+    assert len(model.used_) == 3
 
 
 @pytest.mark.parametrize(
