@@ -762,3 +762,30 @@ def test_demonstrations_of_no_strategy_do_not_change_what_is_paid():
         rr = one.redistribute_events(["k", "d", "c"], 1.0)
         np.testing.assert_allclose(rr.rewards, [1 / 3] * 3)
         assert rr.correction == pytest.approx(0)
+
+
+def test_the_score_of_an_alignment_with_gap_costs_is_the_same_after_loading(tmp_path):
+    model = AlignRudder(gap=0.1, strategies=1).fit_events(RUNS)
+    model.save(tmp_path / "m.npz")
+    assert AlignRudder.load(tmp_path / "m.npz").alignment_.score == model.alignment_.score
+
+
+def test_the_consensus_of_a_summary_tells_kinds_of_the_same_name_apart():
+    """1 and 1.0 are one symbol to Python, two kinds of event to an encoder of numbers."""
+
+    class Twin(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            return isinstance(other, str) and str(self) == str(other)
+
+    model = AlignRudder(strategies=1).fit_events([["b", "a", "c"]] * 3)
+    model.events_.symbols_ = [Twin("a"), Twin("a"), Twin("c")]
+    for strategy in model.strategies_:
+        object.__setattr__(strategy.profile, "symbols", model.events_.symbols_)
+        object.__setattr__(strategy.alignment, "symbols", model.events_.symbols_)
+    from align_rudder.text import letters_for
+
+    letters = letters_for(model.events_.symbols_)
+    assert f"consensus (80 %): {letters[1]}{letters[0]}{letters[2]}" in model.summary()
+    assert "Different kinds of event have the same name: a." in model.summary()

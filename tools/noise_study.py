@@ -22,7 +22,6 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 from noise import KEYS, NOTHING, keys_in_noise, share_on_keys  # noqa: E402
 
-
 FIRST = 1000
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -566,8 +566,8 @@ class AlignRudder(RichDisplay, Estimator):
         """Return the sub-tasks of a strategy, each with the segments of episodes that did it.
 
         Args:
-            episodes: The episodes to cut; None for the strategy's own demonstrations, whose
-                indices in `members` the segments then carry.
+            episodes: The episodes to cut; None for the strategy's own demonstrations. A segment
+                carries the place of its episode among them, or among the demonstrations given.
             strategy: Which strategy.
         """
         self._check_fitted()
@@ -583,6 +583,9 @@ class AlignRudder(RichDisplay, Estimator):
         columns = [self.matched_columns(e, strategy) for e in encoded]
         after = [-1, *(goal.column for goal in chosen.subgoals)]
         segments = cut_segments(chosen.subgoals, columns)
+        if episodes is None:
+            place = chosen.members.tolist()
+            segments = [tuple(replace(s, episode=place[s.episode]) for s in k) for k in segments]
         return [SubTask(k, goal, after[k], segments[k]) for k, goal in enumerate(chosen.subgoals)]
 
     def next_subgoal(self, cell: int) -> int:

@@ -171,7 +171,8 @@ def match_columns(pssm: np.ndarray, events: np.ndarray, gap: float = 0.0) -> np.
     # Only the rows where blocks begin are kept; those within are made again on the way back.
     begins = [-gap * np.arange(pssm.shape[1] + 1)]
     for t in range(0, len(ids), stride):
-        begins.append(_alignment_rows(pssm, begins[-1], ids[t : t + stride], gap)[-1])
+        rows = _alignment_rows(pssm, begins[-1], ids[t : t + stride], gap)
+        begins.append(rows[-1].copy())  # a view would keep all of them
     out = np.full(len(events), -1)
     j = int(begins[-1].argmax())
     for t in reversed(range(0, len(ids), stride)):

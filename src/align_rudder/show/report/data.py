@@ -88,8 +88,8 @@ def _events(model: AlignRudder) -> list[dict[str, Any]]:
     """Return name, letter, colour and number of each event, and last the unknown one's."""
     symbols = list(model.events_.symbols_)
     counts = np.zeros(len(symbols), int)
-    for encoded in model.encoded_:
-        counts += np.bincount(encoded.sequence, minlength=len(symbols))
+    for i in model.used_:
+        counts += np.bincount(model.encoded_[i].sequence, minlength=len(symbols))
     known = [
         {"name": short(symbol, 200), "letter": letter, "color": event_hex(e), "count": count}
         for e, (symbol, letter, count) in enumerate(
