@@ -1,6 +1,6 @@
 """(V) Redistribution: prefix scores against brute force, and the return that must not change."""
 
-from functools import tracemalloc
+import tracemalloc
 from itertools import combinations
 
 import cache

@@ -255,7 +255,7 @@ class AlignRudder(RichDisplay, Estimator):
             [_paid_at_end(ret, e.events) for ret, e in zip(rets, some, strict=True)]
             for some, (_, rets) in zip(encoded, played, strict=True)
         ]
-        known, (good, by_chance, bad) = self._with_done(encoder, encoded, own, used)
+        known, (good, by_chance, bad) = self._with_done(encoder, encoded, own, used, True)
         chance = Chance(by_chance, chance_returns, bad)
         return self._fit(known, good, returns, lengths, used, chance)
 
@@ -297,6 +297,7 @@ class AlignRudder(RichDisplay, Estimator):
         encoded: Sequence[list[Encoded]],
         own: Sequence[Sequence[np.ndarray]],
         used: np.ndarray,
+        alike: bool = False,
     ) -> tuple[EventEncoder, Sequence[list[Encoded]]]:
         """Return encoder and episodes with the paid step of the demonstrations as an event.
 
@@ -305,11 +306,12 @@ class AlignRudder(RichDisplay, Estimator):
             encoded: Demonstrations, random and failed episodes.
             own: The rewards of their steps.
             used: Which demonstrations are aligned.
+            alike: See `with_done`.
         """
         if not self.done:
             return encoder, encoded
-        aligned = used.tolist()
-        found = with_done(encoder, [encoded[0][i] for i in aligned], [own[0][i] for i in aligned])
+        demos = [(encoded[0][int(i)], own[0][int(i)]) for i in used]
+        found = with_done(encoder, [e for e, _ in demos], [r for _, r in demos], alike)
         if not isinstance(found, DoneEvents):
             return found, encoded
         return found, [

@@ -157,9 +157,19 @@ def pay_level(rewards: Sequence[np.ndarray]) -> tuple[float | None, list[int]]:
 
 
 def with_done(
-    encoder: EventEncoder, encoded: Sequence[Encoded], rewards: Sequence[np.ndarray]
+    encoder: EventEncoder,
+    encoded: Sequence[Encoded],
+    rewards: Sequence[np.ndarray],
+    alike: bool = False,
 ) -> EventEncoder:
     """Return the encoder with the paid step of demonstrations as an event of its own.
+
+    Args:
+        encoder: The encoder without it.
+        encoded: The demonstrations.
+        rewards: Their rewards.
+        alike: Whether only a step that is the same event in all of them becomes one: in logs, which
+            have no rewards, the last event may be any.
 
     Where it already is one (a chest that is opened at the end of every demonstration, and never
     elsewhere), or cannot be told from others, nothing changes.
@@ -180,5 +190,6 @@ def with_done(
         elsewhere |= set(np.delete(e.events, t).tolist())
     if NO_EVENT not in paid and not elsewhere & set(paid):
         return encoder
-    alike = len(set(paid)) == 1 and paid[0] not in (NO_EVENT, encoder.n_events)
-    return DoneEvents(encoder, level, f"{encoder.symbols_[paid[0]]}, paid" if alike else DONE)
+    if len(set(paid)) == 1 and paid[0] not in (NO_EVENT, encoder.n_events):
+        return DoneEvents(encoder, level, f"{encoder.symbols_[paid[0]]}, paid")
+    return encoder if alike else DoneEvents(encoder, level)
