@@ -1,7 +1,7 @@
 """An environment in JAX: the redistributed reward inside a jitted training loop.
 
     python examples/jax_environment.py                    # a minute on one core
-    python examples/jax_environment.py --seeds 5 --correction last
+    python examples/jax_environment.py --seeds 5 --settlement last
 
 `KeyDoor` has the interface of gymnax: `reset(key, params)` and `step(key, state, action, params)`,
 pure functions that begin the next episode when one ends. The agent must take a key, open a door
@@ -18,7 +18,7 @@ it makes four of five trials fail, as the steps before are blamed for what was n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -63,8 +63,10 @@ class Arguments:
     """How far PPO lets the policy move in an update."""
     entropy: float = 0.05
     """Weight of the policy's entropy."""
-    correction: Literal["last", "info"] = "info"
-    """Whether the correction is added to the last reward, or left out of it."""
+    settlement: str = "even"
+    """Where the rest of the return goes: "even", "potential", "last" or "beside"."""
+    progress: bool = True
+    """Let the agent observe how far along the demonstrations' profile it is."""
     smoke: bool = False
     """A few updates only."""
 
@@ -277,7 +279,9 @@ def main(args: Arguments) -> None:
     print(model.summary())
 
     print("\nchests opened, per cent of the episodes, over the course of training")
-    redistributed = RedistributeReward(KeyDoor(), model, args.correction)
+    redistributed = RedistributeReward(
+        KeyDoor(), model, args.settlement, args.gamma, observe_progress=args.progress
+    )
     for name, env in (("redistributed", redistributed), ("as it is", KeyDoor())):
         for seed in range(args.seeds):
             parts = np.array_split(train(args, env, seed), 4)

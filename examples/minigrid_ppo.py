@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium as gym
 import minigrid  # noqa: F401  (registers the environments)
@@ -48,8 +48,8 @@ class Args:
     """Let PPO begin with a policy cloned from the demonstrations."""
     progress: bool = True
     """Let the agent observe how far along the demonstrations' profile it is."""
-    correction: Literal["last", "info"] = "info"
-    """Where the correction goes: to the last reward (return-equivalent), or left out."""
+    settlement: str = "even"
+    """Where the rest of the return goes: "even", "potential", "last" or "beside"."""
     steps: int = 240_000
     """Environment steps to learn."""
     envs: int = 16
@@ -259,7 +259,9 @@ def changes(
 def wrapped(env: gym.Env, model: ar.AlignRudder, args: Args) -> gym.Env:
     """Return the environment as the learner sees it."""
     if args.redistribute or args.progress:
-        env = ar.RedistributeReward(env, model, args.correction, args.progress)
+        env = ar.RedistributeReward(
+            env, model, args.settlement, args.gamma, observe_progress=args.progress
+        )
         if not args.redistribute:
             env = TrueReward(env)
     return OneHot(env)

@@ -1,17 +1,18 @@
 """A learner of your own: a training loop with a stream that pays the reward along the way.
 
     python examples/own_learner.py
-    python examples/own_learner.py --seeds 10 --no-correction
+    python examples/own_learner.py --seeds 10 --settlement last
 
-No wrapper and no library of learners: Q-learning with a replay buffer, and a `stream` that turns
-each step into its redistributed reward. FrozenLake of 8×8 cells pays 1 at the goal, and an agent
-that explores at random hardly ever gets there. Two things matter for a learner of your own:
+No wrapper and no library of learners: Q-learning with a replay buffer, and a `stream` that gives
+each step its share of the return. FrozenLake of 8×8 cells pays 1 at the goal, and an agent that
+explores at random hardly ever gets there. Two things matter for a learner of your own:
 
 - The redistributed reward depends on what was done before: a region is paid when it is entered the
   first time. So the position on the profile, `stream.cell`, is part of the state here. Without it a
   table believes that going back and forth is paid again and again.
-- The correction on the last step makes the sum the true return: it takes back from a failed episode
-  what that had earned on the way. --no-correction leaves it out; that is slower here.
+- Reward and shares together are more than the return. A `Settlement` takes the rest back, so that
+  the sum is the return again. This learner sees an episode when it is over, so the whole episode is
+  settled at once; one that learns at every step asks an `Account` for the reward of each.
 
 The comparison is with the same loop on the reward as it is. Neither gets the demonstrations into
 its buffer, so that only the reward differs, and neither was tuned.
@@ -19,7 +20,7 @@ its buffer, so that only the reward differs, and neither was tuned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import gymnasium as gym
@@ -27,6 +28,7 @@ import numpy as np
 import tyro
 
 import align_rudder as ar
+from align_rudder.settlement import Settlement
 
 LEFT, DOWN, RIGHT, UP = range(4)
 WAYS = (
@@ -53,8 +55,8 @@ class Arguments:
     """Share of random actions."""
     replayed: int = 200
     """Transitions learned from after each episode, drawn from the buffer."""
-    correction: bool = True
-    """Add the correction to the last reward of an episode."""
+    settlement: str = "even"
+    """Where the rest of the return goes: "even", "potential", "last" or "beside"."""
     smoke: bool = False
     """One short trial of each method."""
 
@@ -64,10 +66,10 @@ def make_lake() -> gym.Env:
     return gym.make("FrozenLake-v1", map_name="8x8", is_slippery=False)
 
 
-def transitions(
-    env: gym.Env, choose: Callable[[int], int], model: ar.AlignRudder | None, correction: bool
-) -> Iterator[tuple[int, int, float, int, bool]]:
-    """Play an episode; yield state, action, reward, next state, and whether it was the last step.
+def play(
+    env: gym.Env, choose: Callable[[int], int], model: ar.AlignRudder | None, settlement: Settlement
+) -> list[tuple[int, int, float, int, bool]]:
+    """Play an episode; return state, action, reward, next state and "was it the last" of each step.
 
     A state is the cell of the lake and, with a model, the position on its profile.
     """
@@ -75,19 +77,22 @@ def transitions(
     obs, _ = env.reset()
     if stream is not None:
         stream.reset(obs)
-    state, over = obs, False
+    states, actions, rewards, shares, over = [int(obs)], [], [], [], False
     while not over:
-        action = choose(state)
+        action = choose(states[-1])
         next_obs, reward, terminated, truncated, info = env.step(action)
-        over, position = terminated or truncated, 0
+        position = 0
         if stream is not None:
-            reward = stream.step(obs, action, float(reward), next_obs, info)
-            if over and correction:
-                reward += stream.correction  # the sum is now the return that the environment gave
+            shares.append(stream.step(obs, action, float(reward), next_obs, info))
             position = stream.cell
-        next_state = int(next_obs) + 64 * position
-        yield state, action, float(reward), next_state, over
-        obs, state = next_obs, next_state
+        states.append(int(next_obs) + 64 * position)
+        actions.append(action)
+        rewards.append(float(reward))
+        obs, over = next_obs, terminated or truncated
+    if stream is not None:  # the sum stays the return that the environment gave
+        rewards = settlement.rewards(np.array(rewards), np.array(shares)).tolist()
+    last = [False] * (len(actions) - 1) + [True]
+    return list(zip(states, actions, rewards, states[1:], last, strict=False))
 
 
 def trial(args: Arguments, model: ar.AlignRudder | None, seed: int) -> int:
@@ -96,6 +101,7 @@ def trial(args: Arguments, model: ar.AlignRudder | None, seed: int) -> int:
     env.reset(seed=seed)
     q = np.zeros((64 * (model.stream().n_cells if model is not None else 1), 4))
     buffer: list[tuple[int, int, float, int, bool]] = []
+    settlement = Settlement(args.settlement, args.gamma)
 
     def greedy(state: int) -> int:
         return int(rng.choice(np.flatnonzero(q[state] == q[state].max())))
@@ -104,12 +110,12 @@ def trial(args: Arguments, model: ar.AlignRudder | None, seed: int) -> int:
         return int(rng.integers(4)) if rng.random() < args.epsilon else greedy(state)
 
     for n in range(1, args.episodes + 1):
-        buffer += transitions(env, explore, model, args.correction)
+        buffer += play(env, explore, model, settlement)
         for i in rng.integers(len(buffer), size=args.replayed):
             s, a, r, s2, last = buffer[i]
             target = r if last else r + args.gamma * q[s2].max()
             q[s, a] += args.learning_rate * (target - q[s, a])
-        *_, (_, _, _, end, _) = transitions(env, greedy, model, args.correction)
+        *_, (_, _, _, end, _) = play(env, greedy, model, settlement)
         if end % 64 == 63:
             return n
     return args.episodes

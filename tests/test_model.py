@@ -406,14 +406,14 @@ def test_demonstrations_that_score_zero_keep_the_episodic_reward():
     """They never leave the event of the start state, which earns nothing."""
     still = [Episode([3] * 5, [0] * 4, last(4)) for _ in range(3)]
     with pytest.warns(AlignRudderWarning, match="score zero against their own profile"):
-        model = AlignRudder(StateEvents()).fit(still)
+        model = AlignRudder(StateEvents(), done=False).fit(still)
     rr = model.redistribute(Episode([3, 3, 4], [0, 0], [0.0, 5.0]))
     assert model.scale_ == 0.0
     assert (rr.rewards.any(), rr.correction) == (False, 5.0)
 
 
 def test_one_event_only():
-    model = AlignRudder().fit_events([["a"] * 3] * 2)
+    model = AlignRudder(done=False).fit_events([["a"] * 3] * 2)
     rr = model.redistribute_events(["a"] * 5, 1.0)
     np.testing.assert_allclose(rr.rewards, [1 / 3] * 3 + [0, 0])
 
@@ -465,7 +465,7 @@ def test_update_with_episodes_is_a_fit_to_all_with_the_same_events(kind, tmp_pat
 
 @pytest.mark.parametrize("encoder", [FunctionEvents(third), SymbolEvents()])
 def test_update_with_episodes_that_hold_an_unseen_event(encoder):
-    model = AlignRudder(encoder, strategies=1).fit(state_episodes(4))
+    model = AlignRudder(encoder, strategies=1, done=False).fit(state_episodes(4))
     unseen = Episode([0, 3, 6, 300, 9, 12], [0] * 5, last(5))
     symbols = list(model.events_.symbols_)
     before = model.encode(unseen).events[[0, 1, 3, 4]].tolist()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from align_rudder import AlignRudder, Episode, Redistribution
-from align_rudder.redistribution import Scorer, match_columns, prefix_scores_numpy
+from align_rudder.redistribution import Scorer, Step, match_columns, prefix_scores_numpy
 
 prop = settings(max_examples=80, deadline=None, derandomize=True)
 GAPS = st.sampled_from([0.0, 0.25, 1.0])
@@ -188,8 +188,10 @@ def test_of_equal_matches_the_first_event_and_column_are_taken():
 
 def redistribution(scores, ret, scale):
     n = len(scores)
-    return Redistribution.from_scores(
-        np.array(scores, float), np.zeros(n, int), np.zeros(n, int), ret, scale
+    rewards = np.diff(np.array(scores, float), prepend=0.0) * scale
+    nothing = np.zeros(n, int)
+    return Redistribution.at_end(
+        Step(nothing, np.array(scores, float), nothing, nothing, nothing, rewards), ret
     )
 
 
@@ -220,10 +222,10 @@ BACK = [list("CSDKA"), list("CSBDK"), list("CSDK")]
 MODELS = {
     "plain": (RUNS, None, {}),
     "gap": (RUNS, None, {"gap": 0.05}),
-    "two strategies": (RUNS + BACK, None, {"strategies": 2}),
+    "two strategies": (RUNS + BACK, None, {"strategies": 2, "done": False}),
     "large": (RUNS, [1e9, 3e9, 2e9, 1e9], {}),
     "baseline": (RUNS, [-1, -2, -3, -4], {"baseline": -50.0}),
-    "log": (RUNS + BACK, None, {"scoring": "log", "gap": 0.1, "strategies": 2}),
+    "log": (RUNS + BACK, None, {"scoring": "log", "gap": 0.1, "strategies": 2, "done": False}),
 }
 
 

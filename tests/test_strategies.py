@@ -183,7 +183,7 @@ def test_an_impossible_number_of_strategies_is_refused(number, said):
 
 def test_strategies_come_by_size_and_each_has_its_own_consensus():
     sequences, labels = planted(3, 0.0, (BACKWARD, 3), (FORWARD, 5))
-    model = AlignRudder().fit_events(sequences)
+    model = AlignRudder(done=False).fit_events(sequences)
     assert [len(s.members) for s in model.strategies_] == [5, 3]
     for strategy, label, events in zip(model.strategies_, (1, 0), (FORWARD, BACKWARD)):
         assert (labels[strategy.members] == label).all()
@@ -196,7 +196,7 @@ def test_strategies_come_by_size_and_each_has_its_own_consensus():
 
 def test_each_strategy_is_scored_by_its_own_profile():
     sequences, labels = planted(3, 0.0, (BACKWARD, 3), (FORWARD, 5))
-    model = AlignRudder().fit_events(sequences)
+    model = AlignRudder(done=False).fit_events(sequences)
     for sequence, label in zip(sequences, labels):
         rr = model.redistribute_events(sequence.tolist(), 1.0)
         assert model.scorer_.strategy_of(rr.cells[-1]) == 1 - label

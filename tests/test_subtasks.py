@@ -18,6 +18,7 @@ from align_rudder import (
     SubTask,
 )
 from align_rudder.events import Encoded
+from align_rudder.presets import PAPER
 from align_rudder.subtasks import cut_segments, find_subgoals
 
 prop = settings(max_examples=60, deadline=None, derandomize=True)
@@ -27,7 +28,7 @@ BACK = [list("CSDK"), list("CASDK"), list("CSDBK")]
 
 @cache
 def two_strategies():
-    return AlignRudder(strategies=2).fit_events(RUNS + BACK)
+    return AlignRudder(strategies=2, **PAPER).fit_events(RUNS + BACK)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from align_rudder import (
 )
 from align_rudder.episodes import tree_index
 from align_rudder.events import Encoded, EventEncoder
+from align_rudder.presets import PAPER
 from align_rudder.redistribution import Scorer, match_columns
 from align_rudder.sequences import NO_EVENT
 from align_rudder.tracking import Stream, TrackerTables, VectorStream, track
@@ -98,12 +99,12 @@ gaps = pytest.mark.parametrize("gap", [0.0, 0.02])
 @cache
 def fitted(kind, gap=0.0):
     make, episodes = KINDS[kind]
-    return AlignRudder(make(), strategies=1, gap=gap).fit(episodes())
+    return AlignRudder(make(), strategies=1, gap=gap, **PAPER).fit(episodes())
 
 
 @cache
 def of_symbols(gap):
-    return AlignRudder(strategies=2, gap=gap).fit_events(RUNS + BACK)
+    return AlignRudder(strategies=2, gap=gap, done=False).fit_events(RUNS + BACK)
 
 
 def steps_of(model, episode):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # what `_WHERE` says, for type checkers and editors
     from align_rudder.model import AlignRudder, Strategy
     from align_rudder.profile import Profile
     from align_rudder.redistribution import Redistribution
+    from align_rudder.settlement import Settlement
     from align_rudder.show import figures
     from align_rudder.show import figures as plot
     from align_rudder.show.report import write_report
@@ -62,6 +63,7 @@ __all__ = [
     "RedistributeReward",
     "Redistribution",
     "Segment",
+    "Settlement",
     "StateEvents",
     "Strategy",
     "SubGoal",
@@ -106,6 +108,7 @@ _WHERE = {
     "model": ("AlignRudder", "Strategy"),
     "profile": ("Profile",),
     "redistribution": ("Redistribution",),
+    "settlement": ("Settlement",),
     "show.report": ("write_report",),
     "subtasks": ("Progress", "Segment", "SubGoal", "SubTask"),
 }

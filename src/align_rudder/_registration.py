@@ -11,6 +11,7 @@ _TASKS = {
     "EightRooms": ("align_rudder.tasks:RoomsEnv", {"rooms": 8}),
     "Rooms": ("align_rudder.tasks:RoomsEnv", {}),
     "KeyChest": ("align_rudder.tasks:KeyChestEnv", {}),
+    "Recipes": ("align_rudder.tasks:RecipesEnv", {}),
     "Diamond": ("align_rudder.tasks.diamond.environment:DiamondEnv", {}),
     "MineRL": ("align_rudder.minerl.environment:MineRLEnv", {}),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -86,6 +86,11 @@ class Alignment(RichDisplay):
     def column_of(self, sequence: int) -> np.ndarray:
         """Return the column in which each event of a sequence stands."""
         return np.flatnonzero(self.matrix[sequence] != GAP)
+
+    def appended(self, held: Sequence[bool], event: int) -> Alignment:
+        """Return the alignment with one more column: `event`, in the rows that hold it."""
+        column = np.where(np.asarray(held, bool), event, GAP)[:, None].astype(np.int32)
+        return replace(self, matrix=np.concatenate([self.matrix, column], axis=1))
 
     def to_fasta(self, path: str | os.PathLike[str], names: Sequence[str] | None = None) -> None:
         """Write the aligned rows as FASTA, with the characters of `letters`."""

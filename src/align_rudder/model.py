@@ -18,19 +18,22 @@ from align_rudder._warnings import warn
 from align_rudder.alignment import Alignment
 from align_rudder.episodes import Episode, select_top
 from align_rudder.events import (
+    DoneEvents,
     Encoded,
     EventEncoder,
     SymbolEvents,
     Vocabulary,
     choose_encoder,
+    with_done,
 )
 from align_rudder.profile import Profile
-from align_rudder.redistribution import Redistribution, Scorer, match_columns
+from align_rudder.redistribution import Redistribution, Scorer, skip_costs
 from align_rudder.scoring import Scoring, background, scoring_matrix
 from align_rudder.sequences import NO_EVENT
 from align_rudder.strategies import align_strategies
 from align_rudder.subtasks import Progress, SubGoal, SubTask, cut_segments, find_subgoals
 from align_rudder.tracking import Stream, TrackerTables, VectorStream, track
+from align_rudder.undo import Undo, check_undo, undo_table, with_symbols, without_undone
 from align_rudder.validation import (
     check_episodes,
     check_parameters,
@@ -39,6 +42,8 @@ from align_rudder.validation import (
 )
 
 __all__ = ["AlignRudder", "Strategy"]
+
+_MOST_PAID = 4.0  # times the mean return: more than that a perfect episode is never paid
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +81,13 @@ class AlignRudder(RichDisplay, Estimator):
         scoring: "inverse" (1/p), "log" (−ln p), "karlin-altschul", or a matrix over the events.
         alpha: Score of a mismatch.
         epsilon: ε of the Karlin–Altschul scores.
-        gap: Gap cost; zero, as in the paper, makes every redistributed reward at least zero.
+        gap: Cost of each event that matches nothing and of each column skipped; zero, as in the
+            paper, makes every redistributed reward at least zero.
+        skip: Weight of the cost of columns skipped (`skip_costs`), which pays events in order; 0,
+            as in the paper, pays them also where those before were left out.
+        done: Whether the step that is paid is an event of its own, so that the last column is
+            "done" and success always pays.
+        undo: Events that take back others, `{"drop key": "key"}`: then progress can be lost.
         engine: "native" or "clustalw".
         refine: Rounds of refinement of the alignment.
         strategies: Number of strategies in the demonstrations; None to find it.
@@ -129,6 +140,9 @@ class AlignRudder(RichDisplay, Estimator):
         alpha: float = -1.0,
         epsilon: float = 0.0,
         gap: float = 0.0,
+        skip: float = 3.0,
+        done: bool = True,
+        undo: Undo | None = None,
         engine: str = "native",
         refine: int = 1,
         strategies: int | None = None,
@@ -145,6 +159,9 @@ class AlignRudder(RichDisplay, Estimator):
         self.alpha = alpha
         self.epsilon = epsilon
         self.gap = gap
+        self.skip = skip
+        self.done = done
+        self.undo = undo
         self.engine = engine
         self.refine = refine
         self.strategies = strategies
@@ -171,7 +188,9 @@ class AlignRudder(RichDisplay, Estimator):
         demos = [episodes[i] for i in chosen]
         encoder = copy.copy(choose_encoder(self.events, demos))
         encoder.fit(demos, check_episodes(random_episodes, "random_episodes"))
+        encoder = with_symbols(encoder, self.undo)
         encoded = [encoder.encode(e) for e in demos]
+        encoder, encoded = self._with_done(encoder, encoded, [e.rewards for e in demos])
         return self._fit(encoder, encoded, [e.ret for e in demos], [len(e) for e in demos])
 
     def fit_events(
@@ -187,9 +206,13 @@ class AlignRudder(RichDisplay, Estimator):
         returns = check_returns(returns, len(listed))
         chosen = self._choose(returns, [len(s) for s in listed])
         listed, returns = [listed[i] for i in chosen], [returns[i] for i in chosen]
-        encoder = SymbolEvents().fit_sequences(listed)
+        symbols = SymbolEvents().fit_sequences(listed)
+        encoder = with_symbols(symbols, self.undo)
+        assert isinstance(encoder, SymbolEvents)
         encoded = [Encoded(NO_EVENT, encoder.encode_sequence(s)) for s in listed]
-        return self._fit(encoder, encoded, returns, [len(s) for s in listed])
+        own = [_paid_at_end(r, e.events) for r, e in zip(returns, encoded, strict=True)]
+        known, encoded = self._with_done(encoder, encoded, own)
+        return self._fit(known, encoded, returns, [len(s) for s in listed])
 
     def update(self, episodes: Sequence[Episode]) -> Self:
         """Let new good episodes join the demonstrations, and align again.
@@ -199,9 +222,9 @@ class AlignRudder(RichDisplay, Estimator):
         """
         self._check_fitted()
         episodes = check_episodes(episodes)
-        encoder = self.events_
-        if isinstance(encoder, Vocabulary):
-            encoder = encoder.extended([encoder.symbols_of(e) for e in episodes])
+        encoder, base = self.events_, self.events_.base
+        if isinstance(base, Vocabulary):
+            encoder = self._on(base.extended([base.symbols_of(e) for e in episodes]))
         encoded = [encoder.encode(e) for e in episodes]
         return self._join(encoder, encoded, [e.ret for e in episodes], [len(e) for e in episodes])
 
@@ -210,10 +233,23 @@ class AlignRudder(RichDisplay, Estimator):
     ) -> Self:
         """Let new sequences of symbols join the demonstrations, and align again."""
         listed = check_sequences(sequences)
-        encoder = self._symbol_encoder().extended(listed)
+        symbols = self._symbol_encoder().extended(listed)
+        encoder = self._on(symbols)
         returns = check_returns(returns, len(listed))
-        encoded = [Encoded(NO_EVENT, encoder.encode_sequence(s)) for s in listed]
+        encoded = [Encoded(NO_EVENT, symbols.encode_sequence(s)) for s in listed]
+        if isinstance(encoder, DoneEvents):
+            own = [_paid_at_end(r, e.events) for r, e in zip(returns, encoded, strict=True)]
+            encoded = [encoder.add_to(e, r) for e, r in zip(encoded, own, strict=True)]
         return self._join(encoder, encoded, returns, [len(s) for s in listed])
+
+    def _on(self, base: EventEncoder) -> EventEncoder:
+        """Return the encoder around one that learned more symbols."""
+        return self.events_.on(base) if isinstance(self.events_, DoneEvents) else base
+
+    def _with_done(
+        self, encoder: EventEncoder, encoded: list[Encoded], rewards: Sequence[np.ndarray]
+    ) -> tuple[EventEncoder, list[Encoded]]:
+        return with_done(encoder, encoded, rewards) if self.done else (encoder, encoded)
 
     def _join(
         self,
@@ -222,7 +258,12 @@ class AlignRudder(RichDisplay, Estimator):
         returns: list[float],
         lengths: list[int],
     ) -> Self:
-        encoded = [*self.encoded_, *encoded]
+        before, done = self.encoded_, self.events_.n_events - 1
+        if isinstance(encoder, DoneEvents) and encoder.done != done:  # it comes after all others
+            before = [
+                Encoded(e.start, np.where(e.events == done, encoder.done, e.events)) for e in before
+            ]
+        encoded = [*before, *encoded]
         returns, lengths = [*self.returns_, *returns], [*self.lengths_, *lengths]
         chosen = self._choose(returns, lengths)
         return self._fit(
@@ -234,6 +275,7 @@ class AlignRudder(RichDisplay, Estimator):
 
     def _choose(self, returns: Sequence[float], lengths: Sequence[int]) -> np.ndarray:
         check_parameters(self.get_params(deep=False))
+        check_undo(self.undo)
         chosen = select_top(returns, lengths, self.top_n)
         if len(chosen) < 2:
             raise ValueError(
@@ -257,9 +299,14 @@ class AlignRudder(RichDisplay, Estimator):
         returns: list[float],
         lengths: list[int],
     ) -> Self:
-        sequences = [e.sequence for e in encoded]
-        n_events = encoder.n_events
-        p = background(sequences, n_events)
+        undoes = undo_table(encoder, self.undo)
+        encoded = [without_undone(e, undoes) for e in encoded]
+        # Every good episode ends with "done"; that they share it shows no strategy.
+        done = encoder if isinstance(encoder, DoneEvents) else None
+        if done is not None:
+            encoded = [done.closed(e) for e in encoded]
+        p = background([e.sequence for e in encoded], encoder.n_events)
+        sequences = [(done.without(e) if done else e).sequence for e in encoded]
         scores = scoring_matrix(self.scoring, p, alpha=self.alpha, epsilon=self.epsilon)
         parts, tree = align_strategies(
             sequences,
@@ -271,6 +318,11 @@ class AlignRudder(RichDisplay, Estimator):
             refine=self.refine,
             progress=self.progress,
         )
+        if done is not None:
+            parts = [
+                (m, alignment.appended([done.done in encoded[i].events for i in m], done.done))
+                for m, alignment in parts
+            ]
         self._set(encoder, encoded, returns, lengths, p, parts, tree)
         self.scores_ = scores
         self._report()
@@ -290,21 +342,28 @@ class AlignRudder(RichDisplay, Estimator):
         profiles = [
             Profile.from_alignment(alignment, p, self.min_conservation) for _, alignment in parts
         ]
-        scorer = Scorer([profile.pssm for profile in profiles], self.gap)
+        skips = [
+            skip_costs(profile.conservation, len(members), self.skip)
+            for profile, (members, _) in zip(profiles, parts, strict=True)
+        ]
+        scorer = Scorer([profile.pssm for profile in profiles], self.gap, skips)
+        undoes = undo_table(encoder, self.undo)
         used = np.sort(np.concatenate([m for m, _ in parts])) if parts else np.empty(0, int)
         mean_score, mean_return = 0.0, float(np.mean(returns))
         if profiles:  # one that is part of no strategy scores nothing, and would raise C
             ends = [scorer.prefix_scores(encoded[i].events, encoded[i].start)[0] for i in used]
             mean_score = float(np.mean([s[-1] if len(s) else 0.0 for s in ends]))
             mean_return = float(np.mean([returns[i] for i in used]))
-        scale = (mean_return - self.baseline) / mean_score if mean_score > 0 else 0.0
+        worth = max((profile.worth for profile in profiles), default=0.0)
+        least = max(mean_score, worth / _MOST_PAID)
+        scale = (mean_return - self.baseline) / least if mean_score > 0 else 0.0
         if not np.isfinite(scale):
             raise ValueError(
                 f"the returns are too large to redistribute: their mean is {mean_return}"
             )
         self.scale_ = scale
         self.events_, self.scorer_ = encoder, scorer
-        self.tables_ = TrackerTables.of(encoder, scorer, scale)  # sub-goals come below
+        self.tables_ = TrackerTables.of(encoder, scorer, scale, undoes=undoes)  # sub-goals: below
         self.encoded_, self.returns_, self.lengths_ = encoded, list(returns), list(lengths)
         self.background_, self.tree_ = p, tree
         self.strategies_: list[Strategy] = []
@@ -319,7 +378,7 @@ class AlignRudder(RichDisplay, Estimator):
             )
             self.strategies_.append(Strategy(members, alignment, profile, rewards, goals))
         goals = [[goal.column for goal in strategy.subgoals] for strategy in self.strategies_]
-        self.tables_ = TrackerTables.of(encoder, scorer, scale, goals)
+        self.tables_ = TrackerTables.of(encoder, scorer, scale, goals, undoes)
         self.outliers_ = np.setdiff1d(np.arange(len(encoded)), used)
 
     def _column_rewards(
@@ -328,7 +387,7 @@ class AlignRudder(RichDisplay, Estimator):
         """Return each column's mean redistributed reward over the members; a gap counts as zero."""
         total = np.zeros(alignment.n_columns)
         for row, i in enumerate(members):
-            rewards = self._redistribute(self.encoded_[i], self.returns_[i]).rewards
+            rewards = track(self.tables_, self.encoded_[i]).reward
             steps = np.flatnonzero(self.encoded_[i].events != NO_EVENT)
             columns = alignment.column_of(row)
             if self.encoded_[i].start != NO_EVENT:
@@ -338,7 +397,8 @@ class AlignRudder(RichDisplay, Estimator):
 
     def _report(self) -> None:
         n = len(self.encoded_)
-        if not any(len(e.sequence) for e in self.encoded_):
+        done = self.events_.n_events - isinstance(self.events_, DoneEvents)
+        if not any((e.sequence < done).any() for e in self.encoded_):
             what = "no demonstration holds an event"
         elif not self.strategies_:
             what = "the demonstrations share no strategy beyond chance"
@@ -384,12 +444,13 @@ class AlignRudder(RichDisplay, Estimator):
 
     def _symbol_encoder(self) -> SymbolEvents:
         self._check_fitted()
-        if not isinstance(self.events_, SymbolEvents):
+        base = self.events_.base
+        if not isinstance(base, SymbolEvents):
             raise ValueError(
-                f"the model was fitted to episodes with {type(self.events_).__name__}; symbols can "
+                f"the model was fitted to episodes with {type(base).__name__}; symbols can "
                 "be given only to a model fitted with fit_events. Use redistribute(episode)"
             )
-        return self.events_
+        return base
 
     # Redistribution
 
@@ -403,19 +464,27 @@ class AlignRudder(RichDisplay, Estimator):
         """Return the event ids of symbols; None is no event, an unseen symbol is n."""
         return self._symbol_encoder().encode_sequence(sequence)
 
-    def _redistribute(self, encoded: Encoded, ret: float) -> Redistribution:
-        steps = track(self.tables_, encoded)
-        return Redistribution.from_scores(steps.score, steps.event, steps.cell, ret, self.scale_)
-
     def redistribute(self, episode: Episode) -> Redistribution:
         """Return the share of every step in the episode's return."""
-        return self._redistribute(self.encode(episode), episode.ret)
+        encoded = self.encode(episode)
+        steps = track(self.tables_, encoded)
+        return Redistribution.from_steps(steps, episode.rewards, episode.terminated)
+
+    def demonstration(self, index: int) -> Redistribution:
+        """Return the redistribution of a demonstration, as if its return were paid at its end."""
+        self._check_fitted()
+        steps = track(self.tables_, self.encoded_[index])
+        return Redistribution.at_end(steps, self.returns_[index])
 
     def redistribute_events(self, sequence: Iterable[Hashable], ret: float) -> Redistribution:
-        """Return the share of every symbol of a sequence in the return."""
+        """Return the share of every symbol of a sequence in the return, which its end is paid."""
         if not isinstance(ret, Real) or not np.isfinite(float(ret)):
             raise ValueError(f"the return is {ret!r}; it must be a finite number")
-        return self._redistribute(Encoded(NO_EVENT, self.encode_events(sequence)), ret)
+        events = self._symbol_encoder().encode_sequence(sequence)
+        encoded = Encoded(NO_EVENT, events)
+        if isinstance(self.events_, DoneEvents):
+            encoded = self.events_.add_to(encoded, _paid_at_end(float(ret), events))
+        return Redistribution.at_end(track(self.tables_, encoded), float(ret))
 
     def stream(self) -> Stream:
         """Return a stream for one running episode at a time."""
@@ -473,9 +542,9 @@ class AlignRudder(RichDisplay, Estimator):
         when it was made may be given up for a later one.
         """
         self._check_fitted()
-        events = self.scorer_.known(np.concatenate([[encoded.start], encoded.events]))
-        pssm = self.strategies_[strategy].profile.pssm
-        return match_columns(pssm, events, self.gap)[1:]
+        encoded = without_undone(encoded, self.tables_.undoes)
+        events = np.concatenate([[encoded.start], encoded.events])
+        return self.scorer_.match_columns(events, strategy)[1:]
 
     def subtasks(
         self, episodes: Sequence[Episode] | None = None, strategy: int = 0
@@ -549,3 +618,10 @@ class AlignRudder(RichDisplay, Estimator):
         """Return events, alignment, consensus and sub-goals of every strategy as text."""
         self._check_fitted()
         return summary.as_text(self)
+
+
+def _paid_at_end(ret: float, events: np.ndarray) -> np.ndarray:
+    """Return rewards (T,) that the last event alone is paid."""
+    own, happened = np.zeros(len(events)), np.flatnonzero(events != NO_EVENT)
+    own[happened[-1:]] = ret
+    return own

@@ -111,6 +111,11 @@ class Profile:
         return self.frequencies.max(axis=0, initial=0.0)
 
     @property
+    def worth(self) -> float:
+        """The score of an episode that does the best event of every column."""
+        return float(self.pssm.max(axis=0, initial=0.0).sum()) if len(self) else 0.0
+
+    @property
     def top_events(self) -> np.ndarray:
         """The most frequent event of each column (L,)."""
         if not len(self):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from align_rudder.alignment import Alignment
-from align_rudder.events import Encoded, EventEncoder, encoder_from_state
+from align_rudder.events import DoneEvents, Encoded, EventEncoder, encoder_from_state
 from align_rudder.files import (
     Anything,
     Choice,
@@ -18,18 +18,34 @@ from align_rudder.files import (
     Floats,
     Format,
     Ints,
+    Many,
     Maybe,
+    Number,
     Table,
+    Text,
     Whole,
+    decode_symbol,
+    encode_symbol,
 )
+from align_rudder.presets import PAPER
 from align_rudder.scoring import background, quantise, scoring_matrix
 from align_rudder.sequences import GAP, NO_EVENT
+from align_rudder.undo import check_undo
 from align_rudder.validation import PARAMETERS
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
 
 __all__ = ["load_model", "save_model"]
+
+
+def _of_today(header: dict[str, Any]) -> dict[str, Any]:
+    """Return the header of a file of version 0.1, whose reward was the paper's, as one of today."""
+    parameters = header.get("parameters")
+    if isinstance(parameters, dict) and "done" not in header:
+        header = {**header, "parameters": PAPER | parameters, "done": None, "undo": []}
+    return header
+
 
 _MODEL = Format(
     "align-rudder-model",
@@ -39,6 +55,8 @@ _MODEL = Format(
         "scoring": Maybe(Choice(("inverse", "log", "karlin-altschul"))),
         "events": Each(Anything()),
         "n_strategies": Whole(),
+        "done": Maybe(Table({"level": Number(), "name": Text()})),
+        "undo": Many(Many(Anything(), most=2)),
     },
     arrays={
         "sequences": Ints("steps", low=NO_EVENT),
@@ -52,6 +70,7 @@ _MODEL = Format(
     },
     groups=("events/", "strategy/"),
     remedy="put back a copy, or fit the model again",
+    older=_of_today,
 )
 _STRATEGY = {
     "members": Ints("members", high="demonstrations"),
@@ -67,7 +86,7 @@ def save_model(model: AlignRudder, path: str | os.PathLike[str]) -> None:
     parameters = {
         k: v.item() if isinstance(v, np.generic) else v
         for k, v in model.get_params(deep=False).items()
-        if k not in ("events", "scoring")
+        if k not in ("events", "scoring", "undo")
     }
     named = isinstance(model.scoring, str)
     events_header, events_arrays = model.events_.state()
@@ -91,10 +110,18 @@ def save_model(model: AlignRudder, path: str | os.PathLike[str]) -> None:
     header = {
         "parameters": parameters,
         "scoring": model.scoring if named else None,
-        "events": {"kind": type(model.events_).__name__, **events_header},
+        "events": {"kind": type(model.events_.base).__name__, **events_header},
         "n_strategies": len(model.strategies_),
+        "done": _done_of(model.events_),
+        "undo": [[encode_symbol(s) for s in pair] for pair in (model.undo or {}).items()],
     }
     _MODEL.save(path, header, arrays)
+
+
+def _done_of(encoder: EventEncoder) -> dict[str, Any] | None:
+    """Return what a file holds of the event "done"."""
+    done = isinstance(encoder, DoneEvents)
+    return {"level": encoder.level, "name": encoder.name} if done else None
 
 
 def load_model(
@@ -113,7 +140,11 @@ def load_model(
         encoded = _demonstrations(arrays, encoder.n_events)
         scores = _scores(contents, [e.sequence for e in encoded])
         scoring = scores if header["scoring"] is None else header["scoring"]
-        model = cls(encoder, scoring=scoring, **header["parameters"])
+        if any(len(pair) != 2 for pair in header["undo"]):
+            raise ValueError("'undo' has something else than pairs of an event and one undone")
+        undo = {decode_symbol(a): decode_symbol(b) for a, b in header["undo"]} or None
+        check_undo(undo)
+        model = cls(encoder.base, scoring=scoring, undo=undo, **header["parameters"])
         check_tree(arrays["tree"], "the tree")
         model._set(
             encoder,
@@ -144,7 +175,9 @@ def _encoder(
         header["function"] = function
     elif function is not None:
         raise ValueError(f"{path}: function=… was given, but the model's events are {kind}")
-    return encoder_from_state(kind, header, contents.group("events/"))
+    encoder = encoder_from_state(kind, header, contents.group("events/"))
+    done = contents.header["done"]
+    return encoder if done is None else DoneEvents(encoder, done["level"], done["name"])
 
 
 def _demonstrations(arrays: Mapping[str, np.ndarray], n_events: int) -> list[Encoded]:

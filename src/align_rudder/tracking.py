@@ -10,33 +10,37 @@ equally good alignment ends earlier. The *next sub-goal* is the first one behind
 reached, that is, to whose column a step was matched. An event between sub-goals does not move an
 episode on, however late its column: a surplus stone may be aligned to one at the very end. It
 takes it back where the best alignment now ends before the last sub-goal reached.
+
+An event may *undo* another (`AlignRudder(undo={"drop key": "key"})`): the last key is struck from
+the events so far, and the rest is scored anew. The score falls to what it would be without the key,
+so that taking and dropping it in turn earns nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from gymnasium import spaces
 
 from align_rudder._compile import njit
 from align_rudder.episodes import Episode, Tree
-from align_rudder.events import Encoded, EventEncoder, SymbolEvents
+from align_rudder.events import DoneEvents, Encoded, EventEncoder, SymbolEvents
 from align_rudder.events.spaces import check_space
-from align_rudder.redistribution import Redistribution, Scorer, advance
+from align_rudder.redistribution import Redistribution, Scorer, Step, advance
 from align_rudder.sequences import NO_EVENT
 
 __all__ = [
     "AnyStream",
     "AnyVectorStream",
     "RewardModel",
-    "Step",
     "Stream",
     "TrackedModel",
     "TrackerTables",
     "VectorStream",
+    "take_back",
     "track",
 ]
 
@@ -151,12 +155,14 @@ class TrackerTables:
         scale: C, which scales scores to returns.
         places: For each cell (C, 4) its strategy, its column (-1: nothing matched yet), whether
             that is a sub-goal's, and the first sub-goal behind it.
+        undoes: For each event (n + 1,) the one that it takes back, -1 for none; None if none does.
     """
 
     encoder: EventEncoder
     scorer: Scorer
     scale: float
     places: np.ndarray
+    undoes: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -165,6 +171,7 @@ class TrackerTables:
         scorer: Scorer,
         scale: float,
         goals: Sequence[Sequence[int]] = (),
+        undoes: np.ndarray | None = None,
     ) -> TrackerTables:
         """Return the tables of a model whose strategies have sub-goals at these columns."""
         parts = []
@@ -173,7 +180,7 @@ class TrackerTables:
             behind = np.searchsorted(of_goals, columns, side="right")
             is_goal = np.isin(columns, of_goals)
             parts.append(np.column_stack([np.full(width, k), columns, is_goal, behind]))
-        return cls(encoder, scorer, float(scale), np.concatenate(parts).astype(np.int64))
+        return cls(encoder, scorer, float(scale), np.concatenate(parts).astype(np.int64), undoes)
 
     @property
     def strategy_of(self) -> np.ndarray:
@@ -198,9 +205,9 @@ class TrackedModel(Protocol):
 
 
 @njit(cache=True, nogil=True)
-def _follow(row, event, score, cell, subgoal, pssm, bounds, gap, places):
+def _follow(row, event, score, cell, subgoal, wide, bounds, gap, skipped, places):
     """Add an event to a row in place; return score, cell, matched column and next sub-goal."""
-    reached, to = advance(row, event, pssm, bounds, gap, cell)
+    reached, to = advance(row, event, wide, bounds, gap, skipped, cell)
     if reached <= score and to == cell:
         return reached, cell, -1, subgoal
     if places[to, 2] or places[to, 3] < subgoal or places[to, 0] != places[cell, 0]:
@@ -209,51 +216,84 @@ def _follow(row, event, score, cell, subgoal, pssm, bounds, gap, places):
 
 
 @njit(cache=True, nogil=True)
-def _follow_many(rows, events, scores, cells, columns, subgoals, pssm, bounds, gap, places):
+def _follow_many(
+    rows, events, scores, cells, columns, subgoals, wide, bounds, gap, skipped, places
+):
     """Add an event to each row, in place; -1 is none, and no step is matched with it."""
     for i in range(len(events)):
         columns[i] = -1
         if events[i] >= 0:
             scores[i], cells[i], columns[i], subgoals[i] = _follow(
-                rows[i], events[i], scores[i], cells[i], subgoals[i], pssm, bounds, gap, places
+                rows[i],
+                events[i],
+                scores[i],
+                cells[i],
+                subgoals[i],
+                wide,
+                bounds,
+                gap,
+                skipped,
+                places,
             )
 
 
 @njit(cache=True, nogil=True)
-def _follow_all(events, scores, cells, columns, subgoals, pssm, bounds, gap, places):
-    """Add the events of one episode one after the other, and note where it stands after each."""
-    row = np.zeros(len(places))
+def take_back(row, history, count, undone, before, wide, bounds, gap, skipped, places):
+    """Strike the last event `undone` from the history, in place, and score the rest anew.
+
+    `before` is the score, cell and next sub-goal as they are, and stay if there is no such event.
+    Returns the number of events left, score, cell and next sub-goal.
+    """
+    score, cell, subgoal = before
+    at = count - 1
+    while at >= 0 and history[at] != undone:
+        at -= 1
+    if at < 0:
+        return count, score, cell, subgoal
+    history[at : count - 1] = history[at + 1 : count].copy()
+    row[:] = 0.0
     score, cell, subgoal = 0.0, 0, 0
+    for i in range(count - 1):
+        score, cell, _, subgoal = _follow(
+            row, history[i], score, cell, subgoal, wide, bounds, gap, skipped, places
+        )
+    return count - 1, score, cell, subgoal
+
+
+@njit(cache=True, nogil=True)
+def _follow_all(
+    events, history, undoes, scores, cells, columns, subgoals, wide, bounds, gap, skipped, places
+):
+    """Add the events of one episode one after the other, and note where it stands after each.
+
+    `history` has room for all events if some undo others, for none otherwise.
+    """
+    row = np.zeros(len(places))
+    score, cell, subgoal, count = 0.0, 0, 0, 0
     for t in range(len(events)):
         columns[t] = -1
         if events[t] >= 0:
-            score, cell, columns[t], subgoal = _follow(
-                row, events[t], score, cell, subgoal, pssm, bounds, gap, places
-            )
+            if len(history) and undoes[events[t]] >= 0:
+                count, score, cell, subgoal = take_back(
+                    row,
+                    history,
+                    count,
+                    undoes[events[t]],
+                    (score, cell, subgoal),
+                    wide,
+                    bounds,
+                    gap,
+                    skipped,
+                    places,
+                )
+            else:
+                if len(history):
+                    history[count] = events[t]
+                    count += 1
+                score, cell, columns[t], subgoal = _follow(
+                    row, events[t], score, cell, subgoal, wide, bounds, gap, skipped, places
+                )
         scores[t], cells[t], subgoals[t] = score, cell, subgoal
-
-
-Array = Any  # of NumPy, or of JAX in the twin
-
-
-class Step(NamedTuple):
-    """What the tracker says of a step; of the steps of an episode, in arrays (T,).
-
-    Attributes:
-        event: Its event, -1 for none, n for any that the model does not know.
-        score: S(τ_t), zero after the start state.
-        cell: Where on the profiles the episode stands.
-        column: The profile column to which the step is matched, -1 for none.
-        subgoal: Index of the next sub-goal.
-        reward: The redistributed reward R_{t+1}.
-    """
-
-    event: Array
-    score: Array
-    cell: Array
-    column: Array
-    subgoal: Array
-    reward: Array
 
 
 def track(tables: TrackerTables, encoded: Encoded) -> Step:
@@ -261,9 +301,27 @@ def track(tables: TrackerTables, encoded: Encoded) -> Step:
     events = tables.scorer.known(np.concatenate([[encoded.start], encoded.events]))
     scores = np.empty(len(events))
     cells, columns, subgoals = (np.empty(len(events), np.int64) for _ in range(3))
-    _follow_all(events, scores, cells, columns, subgoals, *tables.scorer.tables, tables.places)
+    undoes = np.empty(0, np.int64) if tables.undoes is None else tables.undoes
+    history = np.empty(0 if tables.undoes is None else len(events), np.int64)
+    arrays = (*tables.scorer.tables, tables.places)
+    _follow_all(events, history, undoes, scores, cells, columns, subgoals, *arrays)
     rewards = np.diff(scores - scores[0]) * tables.scale
     return Step(events[1:], scores[1:] - scores[0], cells[1:], columns[1:], subgoals[1:], rewards)
+
+
+class _History:
+    """The events of a running episode that still count, where some undo others."""
+
+    def __init__(self) -> None:
+        self.events = np.empty(64, np.int64)
+        self.count = 0
+
+    def add(self, event: int) -> None:
+        """Add an event."""
+        if self.count == len(self.events):
+            self.events = np.concatenate([self.events, np.empty_like(self.events)])
+        self.events[self.count] = event
+        self.count += 1
 
 
 class _Running:
@@ -295,7 +353,7 @@ class _Running:
 
     def check_space(self, space: spaces.Space[Any]) -> None:
         """Raise an error if the model was fitted on other observations than the space has."""
-        check_space(self.model.tables_.encoder, space)
+        check_space(self.model.tables_.encoder.base, space)
 
 
 class Stream(_Running):
@@ -317,6 +375,7 @@ class Stream(_Running):
         self._collapse = self._encoder.collapse_runs
         self._last_known = self._tables.scorer.n_events
         self._row = np.zeros(self._tables.scorer.n_cells)
+        self._undoes, self._history = self._tables.undoes, _History()
         self._last, self._raw, self._zero = NO_EVENT, 0.0, 0.0
         self.event, self.score, self.cell = NO_EVENT, 0.0, 0
         self.column, self.subgoal = -1, 0
@@ -350,13 +409,16 @@ class Stream(_Running):
 
     def step_event(self, symbol: Any, reward: float = 0.0) -> float:
         """Add an event by its symbol (None for no event); return its redistributed reward."""
-        if not isinstance(self._encoder, SymbolEvents):
+        base = self._encoder.base
+        if not isinstance(base, SymbolEvents):
             raise ValueError(
-                f"the model was fitted to episodes with {type(self._encoder).__name__}, not to "
+                f"the model was fitted to episodes with {type(base).__name__}, not to "
                 "symbols; use step(…)"
             )
-        (event,) = self._encoder.encode_sequence([symbol])
-        return self._add(int(event), reward)
+        encoded = Encoded(NO_EVENT, base.encode_sequence([symbol]))
+        if isinstance(self._encoder, DoneEvents):
+            encoded = self._encoder.add_to(encoded, np.array([reward]))
+        return self._add(int(encoded.events[0]), reward)
 
     def _add(self, event: int, reward: float) -> float:
         self.ret += reward
@@ -364,9 +426,19 @@ class Stream(_Running):
             self.event, self.column = NO_EVENT, -1
             return 0.0
         self.event = min(event, self._last_known)
-        self._raw, self.cell, self.column, self.subgoal = _follow(
-            self._row, self.event, self._raw, self.cell, self.subgoal, *self._arrays
-        )
+        if self._undoes is not None and self._undoes[self.event] >= 0:
+            past, before = self._history, (self._raw, self.cell, self.subgoal)
+            undone = self._undoes[self.event]
+            past.count, self._raw, self.cell, self.subgoal = take_back(
+                self._row, past.events, past.count, undone, before, *self._arrays
+            )
+            self.column = -1
+        else:
+            if self._undoes is not None:
+                self._history.add(self.event)
+            self._raw, self.cell, self.column, self.subgoal = _follow(
+                self._row, self.event, self._raw, self.cell, self.subgoal, *self._arrays
+            )
         score = self._raw - self._zero
         share = (score - self.score) * self._tables.scale
         self.score = score
@@ -400,6 +472,7 @@ class VectorStream(_Running):
         super()._begin()
         n = self.n
         self._rows = np.zeros((n, self._tables.scorer.n_cells))
+        self._histories = [_History() for _ in range(n)]
         self._last = np.full(n, NO_EVENT)
         self._zero, self._raw = np.zeros(n), np.zeros(n)
         self.events, self.columns = np.full(n, NO_EVENT), np.full(n, -1)
@@ -422,6 +495,9 @@ class VectorStream(_Running):
         for values in (self._rows, self._raw, self.scores, self.rets, self.given):
             values[where] = 0.0
         self.cells[where] = self.subgoals[where] = 0
+        if self._tables.undoes is not None:
+            for i in np.arange(self.n)[where]:
+                self._histories[i] = _History()
         starts = np.full(self.n, NO_EVENT)
         starts[where] = self._tables.encoder.start_events(obs)[where]
         self._last[where] = starts[where]
@@ -434,9 +510,27 @@ class VectorStream(_Running):
     def _follow(self, events: np.ndarray) -> np.ndarray:
         """Add an event to each episode; return the events as the model knows them."""
         events = self._tables.scorer.known(events)
+        undoes, followed = self._tables.undoes, events
+        if undoes is not None:
+            lost = (events >= 0) & (undoes[events] >= 0)
+            followed = np.where(lost, NO_EVENT, events)
+            for i in np.flatnonzero(lost):
+                past = self._histories[i]
+                before = (self._raw[i], self.cells[i], self.subgoals[i])
+                found = take_back(
+                    self._rows[i],
+                    past.events,
+                    past.count,
+                    undoes[events[i]],
+                    before,
+                    *self._arrays,
+                )
+                past.count, self._raw[i], self.cells[i], self.subgoals[i] = found
+            for i in np.flatnonzero(followed >= 0):
+                self._histories[i].add(events[i])
         _follow_many(
             self._rows,
-            events,
+            followed,
             self._raw,
             self.cells,
             self.columns,

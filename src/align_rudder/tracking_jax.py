@@ -9,16 +9,15 @@ are those of NumPy, but for differences of scores below that grid.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from align_rudder import tracking
 from align_rudder.events.encoders_jax import EventFunction, in_jax
-from align_rudder.redistribution import Scorer
+from align_rudder.redistribution import Scorer, Step
 from align_rudder.sequences import NO_EVENT
-from align_rudder.tracking import Step, TrackedModel
+from align_rudder.tracking import TrackedModel
 
 try:
     import equinox as eqx
@@ -44,27 +43,30 @@ _LEAST = 2.0**-90  # scores below are nothing, and would be so in single precisi
 
 
 def on_grid(tables: tracking.TrackerTables) -> tracking.TrackerTables:
-    """Return the tables with scores and gap cost on the grid that JAX computes on."""
-    wide, bounds, gap = tables.scorer.tables
+    """Return the tables with scores and costs on the grid that JAX computes on."""
+    scorer = tables.scorer
+    wide, bounds, gap, _ = scorer.tables
     finite = np.where(np.isfinite(wide), wide, 0.0)
-    # All that a row may hold lies below this, 2 · gap for each match as in `advance`.
-    best = np.maximum(finite.max(axis=0), 0.0) + 3 * gap
+    # All that a row may hold lies below this: `wide` has one gap already, and `advance` adds one.
+    best = np.maximum(finite.max(axis=0), 0.0) + 2 * gap
     bound = max(float(np.add.reduceat(best, bounds[:-1]).max()), float(np.abs(finite).max()))
     exponent = np.ceil(np.log2(max(bound, _LEAST))) + 1 - _MANTISSA
     grid = 2.0**exponent
-    parts = [wide[:-1, a + 1 : b] for a, b in pairwise(bounds)]
-    rounded = [np.round(part / grid) * grid for part in parts]
-    return replace(tables, scorer=Scorer(rounded, round(gap / grid) * grid))
+    pssms = [np.round(pssm / grid) * grid for pssm in scorer.pssms]
+    skips = [np.round(costs / grid) * grid for costs in scorer.skips]
+    return replace(tables, scorer=Scorer(pssms, round(gap / grid) * grid, skips))
 
 
 class TrackerTables(eqx.Module):
     """What tracking needs of a fitted model.
 
     Attributes:
-        pssm: Scores of each event (n + 1, K, W) in the cells of each strategy, filled up to the
-            widest with −∞; the last row is the unknown event.
+        pssm: Scores of each event (n + 1, K, W) in the cells of each strategy, with the cost of
+            skipping the column added; filled up to the widest with −∞. The last row is the
+            unknown event.
         bounds: First cell of each strategy (K,).
         gap: Gap cost.
+        skipped: What it costs to skip all columns up to each cell (K, W).
         scale: C, which scales scores to returns.
         places: As in NumPy: strategy, column, whether it is a sub-goal's, first sub-goal behind.
     """
@@ -72,21 +74,30 @@ class TrackerTables(eqx.Module):
     pssm: jax.Array
     bounds: jax.Array
     gap: jax.Array
+    skipped: jax.Array
     scale: jax.Array
     places: jax.Array
 
     @classmethod
     def of(cls, tables: tracking.TrackerTables) -> TrackerTables:
         """Return the tables of a model (`model.tables_`) in JAX."""
-        wide, bounds, gap = on_grid(tables).scorer.tables
+        if tables.undoes is not None:
+            raise ValueError(
+                "events that undo others (undo=…) are not there in JAX; fit the model without, or "
+                "use the tracker in NumPy"
+            )
+        wide, bounds, gap, lost = on_grid(tables).scorer.tables
         widths = np.diff(bounds)
         pssm = np.full((len(wide), len(widths), widths.max()), -np.inf)
+        skipped = np.full((len(widths), widths.max()), np.inf)  # no episode stands beyond the last
         for k, width in enumerate(widths):
             pssm[:, k, :width] = wide[:, bounds[k] : bounds[k + 1]]
+            skipped[k, :width] = lost[bounds[k] : bounds[k + 1]]
         return cls(
             jnp.asarray(pssm, jnp.float32),
             jnp.asarray(bounds[:-1], jnp.int32),
             jnp.float32(gap),
+            jnp.asarray(skipped, jnp.float32),
             jnp.float32(tables.scale),
             jnp.asarray(tables.places, jnp.int32),
         )
@@ -152,15 +163,16 @@ def advance(
     """Return where an episode stands after an event (-1 for none), and what the step was.
 
     Notes:
-        With v_j = row_j, g the gap cost and t the number of events, an event e gives
-        v ← cummax(max(v, shift(v) + pssm[e] + 2g)) and S = max_j (v_j − g·j) − g·t: the recursion
-        of `align_rudder.redistribution` with the cost of events taken out, so that rows stay small.
+        With v_j = row_j, g the gap cost, D_j the cost of skipping the columns up to j and t the
+        number of events, an event e gives v ← cummax(max(v, shift(v) + pssm[e] + g)) and
+        S = max_j (v_j − D_j) − g·t: the recursion of `align_rudder.redistribution` with the cost
+        of events taken out, so that rows stay small.
     """
     event = jnp.clip(event, NO_EVENT, tables.n_events).astype(jnp.int32)
-    shifted = jnp.roll(state.row, 1, axis=1) + (tables.pssm[event] + 2 * tables.gap)
+    shifted = jnp.roll(state.row, 1, axis=1) + (tables.pssm[event] + tables.gap)
     row = jax.lax.cummax(jnp.maximum(state.row, shifted), axis=1)
     width = row.shape[1]
-    level = (row - tables.gap * jnp.arange(width)).ravel()
+    level = (row - tables.skipped).ravel()
     at = level.argmax()
     cell = (tables.bounds[at // width] + at % width).astype(jnp.int32)
     strategy, column, is_goal, behind = tables.places[cell]

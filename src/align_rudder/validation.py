@@ -11,13 +11,21 @@ from align_rudder.alignment import ENGINES
 from align_rudder.episodes import Episode
 from align_rudder.files import LARGEST, Flag, Maybe, Number, Whole
 
-__all__ = ["PARAMETERS", "check_episodes", "check_parameters", "check_returns", "check_sequences"]
+__all__ = [
+    "PARAMETERS",
+    "check_episodes",
+    "check_parameters",
+    "check_returns",
+    "check_sequences",
+]
 
 _MOST = 1e6  # beside costs above it, scores of profiles (about 1) would vanish
 PARAMETERS = {
     "alpha": Number(-_MOST, _MOST),
     "epsilon": Number(0, below=1),
     "gap": Number(0, _MOST),
+    "skip": Number(0, _MOST),
+    "done": Flag(),
     "engine": ENGINES,
     "refine": Whole(),
     "strategies": Maybe(Whole(1)),
@@ -29,7 +37,7 @@ PARAMETERS = {
     "subgoal_value": Maybe(Number()),
     "progress": Flag(),
 }
-"""What the parameters of the model may be, but for `events` and `scoring`."""
+"""What the parameters of the model may be, but for `events`, `scoring` and `undo`."""
 
 
 def check_episodes(episodes: Sequence[Episode], name: str = "episodes") -> list[Episode]:

@@ -17,7 +17,9 @@ from align_rudder.baselines import (
     learn_sqil,
     rollout,
 )
+from align_rudder.settlement import Settlement
 
+AS_IN_THE_PAPER = {"bootstrap": False, "gamma": 1.0, "settlement": None, "progress": False}
 IMITATORS = {"dqfd": learn_dqfd, "sqil": learn_sqil, "gail": learn_gail}
 TRACED = {"q(λ)": partial(learn_q, trace=0.9), "align-rudder": learn_align_rudder, **IMITATORS}
 LEARNERS = {"q": learn_q, **TRACED}
@@ -76,7 +78,8 @@ def test_rooms_are_learned_from_five_demonstrations(rooms, learn):
     assert result.solved
     assert result.curve[-1] >= 0.8 * wanted
     # The learned table solves the task when it is played by someone else.
-    rng, policy = np.random.default_rng(0), result.q.argmax(axis=1)
+    q = result.q if result.q.ndim == 2 else result.q.max(axis=0)
+    rng, policy = np.random.default_rng(0), q.argmax(axis=1)
     starts = np.flatnonzero(env.mdp.starts)
     returns = [rollout(env.mdp, policy, rng, 0.1, s).ret for s in starts for _ in range(10)]
     assert np.mean(returns) > 0.6 * wanted
@@ -170,6 +173,7 @@ def test_methods_follow_their_equations_on_a_chain(method, expected):
         window=2,
         learning_rate=0.2,
         protocol=Protocol(max_episodes=500, target=2.0),
+        **AS_IN_THE_PAPER,
     )
     np.testing.assert_allclose(result.q[:4, 0], 0.25 * np.array(expected), rtol=1e-6)
 
@@ -183,16 +187,37 @@ def test_q_learning_and_its_trace_find_the_value_of_the_chain():
         np.testing.assert_allclose(result.q[:4, 0], 1.0, rtol=1e-6)
 
 
-def test_settling_adds_the_correction_to_the_last_step():
-    """Two demonstrations of different return: C is their mean, the rest is settled at the end."""
+@pytest.mark.parametrize(
+    ("settlement", "expected"),
+    [
+        (None, [0.5, 0.5, 0.5, 0.5]),
+        ("last", [0.5, 0.5, 0.5, 0.5 - 1.0]),
+        ("even", [0.25, 0.25, 0.25, 0.25]),
+        ("beside", [0.5, 0.5, 0.5, 1.5]),
+        (Settlement("potential", gamma=0.5, fade=0.0), [0.25, 0.0, -0.25, 1.0 - 1.5]),
+    ],
+    ids=str,
+)
+def test_the_learner_is_paid_what_is_settled(settlement, expected):
+    """Four steps with shares of 0.5, paid 1 at the end; each action alone has its own reward."""
     mdp = chain(5)
     demos = [ar.Episode(np.arange(5), [0] * 4, [0, 0, 0, r]) for r in (1.0, 3.0)]
     model = ar.AlignRudder(ar.StateEvents()).fit(demos)
+    options = {**AS_IN_THE_PAPER, "settlement": settlement}
     protocol = Protocol(max_episodes=500, target=2.0)
     result = learn_align_rudder(
-        mdp, demos, model=model, method="direct", settle=True, learning_rate=0.2, protocol=protocol
+        mdp, demos, model=model, method="direct", learning_rate=0.2, protocol=protocol, **options
     )
-    np.testing.assert_allclose(result.q[:4, 0], [0.5, 0.5, 0.5, 0.5 - 1.0], rtol=1e-6)
+    np.testing.assert_allclose(result.q[:4, 0], expected, rtol=1e-6, atol=1e-9)
+
+
+def test_the_value_is_discounted():
+    mdp = chain(5)
+    demos = [ar.Episode(np.arange(5), [0] * 4, [0, 0, 0, 1.0])] * 2
+    protocol = Protocol(max_episodes=2000, target=2.0)
+    for trace in (0.0, 0.5):
+        result = learn_q(mdp, demos, trace=trace, gamma=0.5, learning_rate=0.2, protocol=protocol)
+        np.testing.assert_allclose(result.q[:4, 0], [0.125, 0.25, 0.5, 1.0], rtol=1e-6)
 
 
 def test_align_rudder_needs_a_model_of_states(rooms):

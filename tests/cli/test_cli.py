@@ -129,7 +129,7 @@ def test_options_reach_the_model(files, capsys):
     capsys.readouterr()
     model = ar.AlignRudder.load(files / "m.npz")
     assert model.events_.keys == ["log", "plank"]
-    assert len(model.events_.symbols_) <= 4
+    assert len(model.events_.base.symbols_) <= 4
     assert len(model.returns_) == 3
 
 

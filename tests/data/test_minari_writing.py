@@ -17,6 +17,7 @@ from collected import (
     model_for,
     room_actions,
 )
+from settled import KINDS, settlement
 
 from align_rudder import AlignRudder, StateEvents
 from align_rudder.data.minari import load_minari, write_minari
@@ -29,10 +30,12 @@ def snapshot(root):
     return {p.relative_to(root): p.read_bytes() if p.is_file() else None for p in root.rglob("*")}
 
 
-@pytest.mark.parametrize("correction", ["last", "info"])
-def test_redistributed_rewards_are_the_models_and_returns_stay(lake_runs, lake_model, correction):
+@pytest.mark.parametrize("kind", KINDS)
+def test_redistributed_rewards_are_the_models_and_returns_stay(lake_runs, lake_model, kind):
     source = load_minari("lake/walks-v0")
-    written = write_minari("lake/walks-v0", lake_model, "lake/dense-v0", correction=correction)
+    assert {(e.terminated, e.truncated) for e in source} == {(True, False), (False, True)}
+    settled = settlement(kind)
+    written = write_minari("lake/walks-v0", lake_model, "lake/dense-v0", settlement=settled)
     assert written.id == "lake/dense-v0"
     raw = list(minari.load_dataset("lake/dense-v0"))
     assert written.total_steps == sum(map(len, source)) == sum(map(len, raw))
@@ -41,15 +44,10 @@ def test_redistributed_rewards_are_the_models_and_returns_stay(lake_runs, lake_m
         rr = lake_model.redistribute(old)
         ours = data.infos["align_rudder"]
         np.testing.assert_array_equal(new.rewards, data.rewards)
-        if correction == "last":
+        np.testing.assert_array_equal(new.rewards, rr.settled(settled))
+        if kind in ("even", "last"):
             np.testing.assert_allclose(new.ret, old.ret, rtol=1e-9, atol=1e-12)
-            np.testing.assert_array_equal(new.rewards, rr.with_correction())
-            assert "correction" not in ours
-        else:
-            np.testing.assert_array_equal(new.rewards, rr.rewards)
-            given = [info["align_rudder"]["correction"] for info in new.infos]
-            assert given[:-1] == [0] * (len(old) - 1)
-            np.testing.assert_allclose(new.ret + given[-1], old.ret, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(ours["share"], [0, *rr.rewards])
         np.testing.assert_array_equal(ours["original_reward"], [0, *old.rewards])
         np.testing.assert_array_equal(ours["event"], [-1, *rr.events])
         np.testing.assert_array_equal(ours["score"], [0, *rr.scores])
@@ -103,7 +101,7 @@ def test_metadata_of_episodes_is_carried_over(lake_runs, lake_model):
     source = minari.load_dataset("lake/walks-v0")
     source.storage.update_episode_metadata([{"player/name": f"p{i}", "grade": i} for i in range(6)])
     part = source.filter_episodes(lambda e: e.id in (1, 4))
-    written = write_minari(part, lake_model, "part-v0", correction="info")
+    written = write_minari(part, lake_model, "part-v0", settlement="beside")
     about = list(written.storage.get_episode_metadata([0, 1]))
     for i, (index, data) in enumerate(zip([1, 4], written, strict=True)):
         assert about[i]["id"] == data.id == i
@@ -164,14 +162,16 @@ def test_other_storage_formats(data_format):
     pytest.importorskip("pyarrow")
     seen = collect(lake(), LAKE_RUNS, "lake-v0", data_format=data_format)
     source = load_minari("lake-v0")
-    written = write_minari("lake-v0", model_for(source[:4]), "dense-v0", correction="info")
+    model = model_for(source[:4])
+    written = write_minari("lake-v0", model, "dense-v0")
     assert written.storage.metadata["data_format"] == data_format
     for new, old, run in zip(load_minari(written), source, seen, strict=True):
         assert_is(old, run)
         assert_same(new, old)
         ours = [info["align_rudder"] for info in new.infos]
         assert [o["original_reward"] for o in ours] == old.rewards.tolist()
-        assert new.ret + ours[-1]["correction"] == pytest.approx(old.ret, rel=1e-9)
+        assert new.ret == pytest.approx(old.ret, rel=1e-9)
+        assert sum(o["share"] for o in ours) == pytest.approx(ours[-1]["score"] * model.scale_)
         assert [info["prob"] for info in new.infos] == [info["prob"] for info in old.infos]
 
 
@@ -221,8 +221,8 @@ def test_ids_that_are_none(lake_runs, lake_model, root, new_id):
 
 def test_wrong_arguments_of_a_write(lake_runs, lake_model, root):
     before = snapshot(root)
-    with pytest.raises(ValueError, match='correction=\'first\' is not known; use "last" or "info"'):
-        write_minari("lake/walks-v0", lake_model, "dense-v0", correction="first")
+    with pytest.raises(ValueError, match="settlement is 'first'; one of 'even'"):
+        write_minari("lake/walks-v0", lake_model, "dense-v0", settlement="first")
     with pytest.raises(ValueError, match="not fitted"):
         write_minari("lake/walks-v0", AlignRudder(), "dense-v0")
     assert snapshot(root) == before

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import gymnasium
 import numpy as np
 import pytest
+from settled import COST, KINDS, arguments, check_settled
 
 import align_rudder as ar
 
@@ -88,6 +89,14 @@ class NewCorridor(Corridor):
         return state.time >= params.max_steps_in_episode
 
 
+class Costly(NewCorridor):
+    """Every step costs a little."""
+
+    def step_env(self, key, state, action, params):
+        obs, state, reward, *rest = super().step_env(key, state, action, params)
+        return obs, state, reward - COST, *rest
+
+
 class States(Corridor):
     """What is seen is one number."""
 
@@ -150,15 +159,15 @@ def play(env, steps=300, seed=0, n=3):
     return jax.tree.map(np.asarray, (first, *scan(start)))
 
 
-def last_observations(kind):
-    """Return what was seen after each step, which at the end of an episode auto-reset hides."""
+def watched(kind):
+    """Return the environment with what is seen after each step, which at an end is hidden."""
 
     class Watched(kind):
         def step_env(self, key, state, action, params):
             obs, *step, info = super().step_env(key, state, action, params)
             return obs, *step, {**info, "seen": obs}
 
-    return play(Watched())[-1]["seen"]
+    return Watched()
 
 
 def fitted(kind, **options):
@@ -166,13 +175,16 @@ def fitted(kind, **options):
     return ar.AlignRudder(events, strategies=1, **options).fit(demonstrations(kind))
 
 
-@pytest.mark.parametrize("correction", ["last", "info"])
-@pytest.mark.parametrize("kind", [Corridor, States])
-@pytest.mark.parametrize("gap", [0.0, 0.05])
-def test_steps_are_paid_as_by_the_wrapper_of_gymnasium(kind, correction, gap):
-    model = fitted(kind, gap=gap)
-    first, actions, obs, rewards, ends, infos = play(RedistributeReward(kind(), model, correction))
-    reached, done, ended = last_observations(kind), ends[:, 0], 0
+@pytest.mark.parametrize("settlement", KINDS)
+@pytest.mark.parametrize(("kind", "gap"), [(Corridor, 0.05), (States, 0.0), (Costly, 0.0)])
+def test_steps_are_paid_as_by_the_wrapper_of_gymnasium(kind, settlement, gap):
+    """Over several episodes, so that what "even" carries on from one to the next is the same."""
+    model, options = fitted(kind, gap=gap), arguments(settlement) | {"observe_progress": False}
+    first, actions, obs, rewards, ends, infos = play(
+        RedistributeReward(watched(kind), model, **options)
+    )
+    terminated, cut = ends[:, 0], ends[:, 1] if ends.shape[1] > 1 else np.zeros_like(ends[:, 0])
+    reached, done, ended = infos["seen"], terminated | cut, 0
     space = (
         gymnasium.spaces.Discrete(2 * SIZE)
         if kind is States
@@ -180,22 +192,27 @@ def test_steps_are_paid_as_by_the_wrapper_of_gymnasium(kind, correction, gap):
     )
     for i in range(done.shape[1]):
         starts = np.concatenate([first[None, i], obs[:, i][done[:, i]]])
-        whole = []
+        whole, before = [], []
         bounds = np.flatnonzero(done[:, i]) + 1
         for k, steps in enumerate(np.split(np.arange(len(done)), bounds)):
-            whole.append((starts[k], []))
-            for t in steps:
-                paid, over = float(infos["original_reward"][t, i]), bool(done[t, i])
-                whole[-1][1].append((reached[t, i], paid, over and paid > 0, over, {}))
-        env = ar.RedistributeReward(Replayed(space, whole), model, correction)
+            own = infos["original_reward"][steps, i].astype(float)
+            rows = zip(reached[steps, i], own, terminated[steps, i], cut[steps, i], strict=True)
+            whole.append((starts[k], [(o, r, bool(e), bool(c), {}) for o, r, e, c in rows]))
+            if k < len(bounds):
+                seen = np.concatenate([starts[None, k], reached[steps, i]])
+                over = bool(terminated[steps[-1], i]), bool(cut[steps[-1], i])
+                rr = model.redistribute(ar.Episode(seen, actions[steps, i], own, *over))
+                check_settled(settlement, rewards[steps, i], rr, before, atol=2e-5)
+                before.append((rr.own, rr.rewards))
+        env = ar.RedistributeReward(Replayed(space, whole), model, **options)
         over = True
         for t in range(len(done)):
             if over:
                 env.reset()
-            _, reward, terminated, truncated, info = env.step(int(actions[t, i]))
-            over = terminated or truncated
+            _, reward, *ends_here, info = env.step(int(actions[t, i]))
+            over = any(ends_here)
             assert over == done[t, i]
-            assert reward == pytest.approx(rewards[t, i], abs=1e-5)
+            assert reward == pytest.approx(rewards[t, i], abs=2e-5)
             for key in (
                 "original_reward",
                 "redistributed",
@@ -209,11 +226,23 @@ def test_steps_are_paid_as_by_the_wrapper_of_gymnasium(kind, correction, gap):
             ended += over
     assert ended > 20
     assert (np.asarray(infos["original_reward"]) > 0).sum() > 3
-    assert ((done > 0) & (infos["original_reward"] == 0)).sum() > 3
+    assert (done & (infos["original_reward"] <= 0)).sum() > 3
+
+
+def test_an_explicit_reset_begins_with_a_new_account():
+    """Resets are pure functions: what "even" learned lives in the state that `step` returns."""
+    env = RedistributeReward(Corridor(), fitted(Corridor))
+    _, state = env.reset(jax.random.key(0))
+    step = jax.jit(env.step)
+    for t in range(LIMIT):
+        _, state, *_ = step(jax.random.key(t), state, 1)
+    assert float(state.account.charge) > 0
+    assert float(env.reset(jax.random.key(1))[1].account.charge) == 0
 
 
 def test_worlds_and_chances_are_those_without_the_wrapper():
-    wrapped, bare = play(RedistributeReward(Corridor(), fitted(Corridor))), play(Corridor())
+    env = RedistributeReward(Corridor(), fitted(Corridor), observe_progress=False)
+    wrapped, bare = play(env), play(Corridor())
     for mine, theirs in zip(wrapped[:3], bare[:3], strict=True):
         np.testing.assert_array_equal(mine, theirs)
     np.testing.assert_array_equal(wrapped[5]["original_reward"], bare[3])
@@ -232,8 +261,12 @@ def test_the_sum_of_an_episode_is_its_return():
 
 def test_environments_that_end_in_two_ways_keep_both():
     model = fitted(Corridor)
-    _, _, obs, rewards, ends, infos = play(RedistributeReward(NewCorridor(), model))
-    _, _, same, expected, done, plain = play(RedistributeReward(Corridor(), model))
+    new, old = (
+        RedistributeReward(kind(), model, observe_progress=False)
+        for kind in (NewCorridor, Corridor)
+    )
+    _, _, obs, rewards, ends, infos = play(new)
+    _, _, same, expected, done, plain = play(old)
     np.testing.assert_array_equal(obs, same)
     np.testing.assert_allclose(rewards, expected, atol=1e-6)
     np.testing.assert_array_equal(ends.any(axis=1), done[:, 0])
@@ -248,7 +281,7 @@ def test_environments_that_end_in_two_ways_keep_both():
 
 
 def test_step_env_does_not_begin_anew():
-    env = RedistributeReward(Corridor(), fitted(Corridor))
+    env = RedistributeReward(Corridor(), fitted(Corridor), observe_progress=False)
     obs, state = env.reset(jax.random.key(0))
     step, total = jax.jit(env.step_env), 0.0
     while not state.env_state.held:
@@ -264,8 +297,8 @@ def test_step_env_does_not_begin_anew():
 
 @pytest.mark.parametrize("kind", [Corridor, States])
 def test_observed_progress_is_the_cell(kind):
-    env = RedistributeReward(kind(), fitted(kind), observe_progress=True)
-    bare = RedistributeReward(kind(), fitted(kind))
+    env = RedistributeReward(kind(), fitted(kind))
+    bare = RedistributeReward(kind(), fitted(kind), observe_progress=False)
     n = env.stream.tables.n_cells
     key = jax.random.key(0)
     (obs, state), (plain, other) = env.reset(key), bare.reset(key)
@@ -297,9 +330,28 @@ def test_a_function_of_jax_gives_the_events():
     assert model.events_.symbols_ == ["door", "key"]
     with pytest.raises(ValueError, match="FunctionEvents cannot be expressed in JAX"):
         RedistributeReward(Corridor(), model)
-    _, _, _, rewards, _, infos = play(RedistributeReward(Corridor(), model, "info", function=event))
+    env = RedistributeReward(Corridor(), model, "beside", function=event)
+    _, _, _, rewards, _, infos = play(env)
     np.testing.assert_array_equal(rewards > 0, infos["event"] >= 0)
     assert set(np.unique(infos["event"])) == {-1, 0, 1}
+
+
+def test_the_paid_step_is_an_event_beside_those_of_a_function():
+    def key(obs, action, reward, next_obs, info):
+        return jnp.where(next_obs[1] > obs[1], 0, -1)
+
+    def in_python(obs, action, reward, next_obs, info):
+        return "key" if next_obs[1] > obs[1] else None
+
+    model = ar.AlignRudder(in_python).fit(demonstrations(Corridor))
+    assert model.events_.symbols_ == ["key", "done"]
+    env = RedistributeReward(Corridor(), model, "beside", function=key)
+    _, _, _, rewards, _, infos = play(env)
+    paid = infos["original_reward"] > 0
+    assert paid.sum() > 3
+    np.testing.assert_array_equal(infos["event"] == 1, paid)
+    assert (infos["event"] == 0).sum() > 3
+    assert (rewards - infos["original_reward"])[paid].min() > 0.1
 
 
 def test_what_cannot_be_wrapped_is_refused():
@@ -314,7 +366,7 @@ def test_what_cannot_be_wrapped_is_refused():
 
     with pytest.raises(ValueError, match=r"Log has no step_env .* put other wrappers around"):
         RedistributeReward(Log(Corridor()), model)
-    with pytest.raises(ValueError, match="correction='none' is not known"):
+    with pytest.raises(ValueError, match="settlement is 'none'; one of 'even'"):
         RedistributeReward(Corridor(), model, "none")
     with pytest.raises(ValueError, match="give a fitted AlignRudder"):
         RedistributeReward(Corridor(), ar.AlignRudder())
@@ -369,7 +421,8 @@ def test_environments_of_gymnax_itself(name):
     def event(obs, action, reward, next_obs, info):
         return jnp.where(reward != 0, 0, jnp.where((obs != next_obs).any(), 1, -1))
 
-    wrapped, bare = play(RedistributeReward(env, model, function=event)), play(env)
+    tracked = RedistributeReward(env, model, observe_progress=False, function=event)
+    wrapped, bare = play(tracked), play(env)
     for mine, theirs in zip(wrapped[:3], bare[:3], strict=True):
         np.testing.assert_array_equal(mine, theirs)
     np.testing.assert_array_equal(wrapped[4], bare[4])

@@ -69,7 +69,9 @@ def run_one(env, model, episodes, seed=0):
 
 
 def test_one_environment(model):
-    tracker, episodes = run_one(ar.RedistributeReward(lake(), model), model, 150)
+    tracker, episodes = run_one(
+        ar.RedistributeReward(lake(), model, observe_progress=False), model, 150
+    )
     assert tracker.episodes == 150
     wanted = expected(model, episodes)
     assert_same(tracker.numbers(), wanted)
@@ -117,9 +119,9 @@ def run_vector(env, tracker, mode, steps, wrapped_outside):
 def test_vector_environments_in_every_autoreset_mode(model, mode, wrapped_outside):
     if wrapped_outside:
         env = SyncVectorEnv([lake] * 5, autoreset_mode=mode)
-        env = ar.vector.RedistributeReward(env, model)
+        env = ar.vector.RedistributeReward(env, model, observe_progress=False)
     else:
-        make = [lambda: ar.RedistributeReward(lake(), model)] * 5
+        make = [lambda: ar.RedistributeReward(lake(), model, observe_progress=False)] * 5
         env = SyncVectorEnv(make, autoreset_mode=mode)
     tracker = LiveCurves(model)
     episodes = run_vector(env, tracker, mode, 300, wrapped_outside)
@@ -180,7 +182,7 @@ def test_ppo_writes_the_numbers_to_tensorboard(model, tmp_path, kind):
         seed=0,
         env_kwargs=LAKE,
         wrapper_class=ar.RedistributeReward,
-        wrapper_kwargs={"model": str(tmp_path / "model.npz")},
+        wrapper_kwargs={"model": str(tmp_path / "model.npz"), "observe_progress": False},
         vec_env_cls=kind,
     )
     env = VecNormalize(env, norm_obs=False)  # changes the rewards that the learner sees
@@ -202,7 +204,9 @@ def test_ppo_writes_the_numbers_to_tensorboard(model, tmp_path, kind):
 
 
 def test_an_off_policy_learner_logs_them_too(model, tmp_path):
-    env = DummyVecEnv([lambda: Monitor(ar.RedistributeReward(lake(), model))])
+    env = DummyVecEnv(
+        [lambda: Monitor(ar.RedistributeReward(lake(), model, observe_progress=False))]
+    )
     dqn = DQN("MlpPolicy", env, learning_starts=10_000, seed=0, tensorboard_log=str(tmp_path))
     record, live = Record(model), LiveCallback(model)
     dqn.learn(600, callback=[record, live], log_interval=4)
@@ -218,7 +222,7 @@ def test_an_off_policy_learner_logs_them_too(model, tmp_path):
 
 
 def test_learning_again_continues_or_begins_anew(model):
-    env = DummyVecEnv([lambda: ar.RedistributeReward(lake(), model)] * 2)
+    env = DummyVecEnv([lambda: ar.RedistributeReward(lake(), model, observe_progress=False)] * 2)
     ppo = PPO("MlpPolicy", env, n_steps=7, batch_size=14, seed=0)  # stops within episodes
     live, record = LiveCallback(model), Record(model)
     for anew in (True, False, False):
@@ -230,7 +234,9 @@ def test_learning_again_continues_or_begins_anew(model):
 
 
 def test_plain_writing_to_a_summary_writer(model, tmp_path):
-    tracker, episodes = run_one(ar.RedistributeReward(lake(), model), model, 30)
+    tracker, episodes = run_one(
+        ar.RedistributeReward(lake(), model, observe_progress=False), model, 30
+    )
     with SummaryWriter(tmp_path) as writer:
         tracker.write(writer, 30)
         tracker.write(writer, 31)
@@ -247,14 +253,16 @@ def test_a_model_without_subgoals():
             [ar.Episode([0, 1, 2, 3], [0] * 3, [0, 0, 1]), ar.Episode([0, 4, 5], [0] * 2, [0, 1])]
         )
     assert not empty.strategies_
-    tracker, episodes = run_one(ar.RedistributeReward(lake(), empty), empty, 20)
+    tracker, episodes = run_one(
+        ar.RedistributeReward(lake(), empty, observe_progress=False), empty, 20
+    )
     returns = np.mean([episode.ret for episode in episodes])
     wanted = {"return": returns, "redistributed": 0.0, "kappa": returns}
     assert_same(tracker.numbers(), {f"align_rudder/{k}": v for k, v in wanted.items()})
 
 
 def test_without_a_model_there_are_no_names(model):
-    env = ar.RedistributeReward(lake(), model)
+    env = ar.RedistributeReward(lake(), model, observe_progress=False)
     tracker = LiveCurves()
     env.reset(seed=0)
     for action in (1, 1, 2, 2, 1, 2):
@@ -296,7 +304,7 @@ def test_several_strategies_have_names_of_their_own():
 
 
 def test_a_model_aligned_again_begins_a_new_window(model, demos):
-    env = ar.RedistributeReward(lake(), model)
+    env = ar.RedistributeReward(lake(), model, observe_progress=False)
     tracker, _ = run_one(env, model, 5)
     model.update(demos[:2])
     for _ in range(2):

@@ -4,6 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from settled import KINDS, StepCost, arguments, check_settled
 
 import align_rudder as ar
 
@@ -14,13 +15,21 @@ def lake_with_limit():
     return gym.make("FrozenLake-v1", is_slippery=False, max_episode_steps=15)
 
 
+def lake_with_cost():
+    return StepCost(lake_with_limit())
+
+
 def episodes_of(env, model, mode, steps, seed=0, **options):
-    """Step a wrapped vector environment; return its episodes as (observations, rewards, infos)."""
+    """Step a wrapped vector environment; return its episodes, and how many had ended before each.
+
+    Episodes are (observations, actions, rewards, infos, terminated, truncated, ended before).
+    """
     env = ar.vector.RedistributeReward(env, model, **options)
     rng = np.random.default_rng(seed)
     obs, _ = env.reset(seed=seed)
     running = [([o], [], [], []) for o in obs]
     finished, waiting = [], np.zeros(env.num_envs, bool)
+    ended_before = np.zeros(env.num_envs, int)
     for _ in range(steps):
         actions = rng.integers(0, 4, env.num_envs)
         favoured = rng.random(env.num_envs) < 0.6
@@ -39,9 +48,12 @@ def episodes_of(env, model, mode, steps, seed=0, **options):
             running[i][2].append(rewards[i])
             running[i][3].append({k: infos[k][i] for k in ("original_reward", "event", "score")})
             if done[i]:
-                finished.append((*running[i], bool(terminated[i]), bool(truncated[i])))
+                ends = bool(terminated[i]), bool(truncated[i])
+                finished.append((*running[i], *ends, int(ended_before[i])))
                 assert infos["_correction"][i]
                 running[i] = ([obs[i]], [], [], [])
+        restarted = waiting if mode == AutoresetMode.NEXT_STEP else done
+        ended_before[restarted] = len(finished)
         waiting = done if mode == AutoresetMode.NEXT_STEP else np.zeros_like(done)
         if mode == AutoresetMode.DISABLED and done.any():
             obs, _ = env.reset(options={"reset_mask": done})
@@ -51,20 +63,24 @@ def episodes_of(env, model, mode, steps, seed=0, **options):
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_every_episode_gets_what_redistribute_gives_it(model, mode):
-    env = SyncVectorEnv([lake_with_limit] * N, autoreset_mode=mode)
-    finished = episodes_of(env, model, mode, 400)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_episode_gets_what_redistribute_gives_it(model, mode, kind):
+    env = SyncVectorEnv([lake_with_cost] * N, autoreset_mode=mode)
+    finished = episodes_of(env, model, mode, 250, **arguments(kind), observe_progress=False)
     assert len(finished) > 100
-    kinds = set()
-    for observations, actions, rewards, infos, terminated, truncated in finished:
+    kinds, before, known = set(), [], set()
+    for observations, actions, rewards, infos, terminated, truncated, ended in finished:
         original = [info["original_reward"] for info in infos]
         episode = ar.Episode(observations, actions, original, terminated, truncated)
         rr = model.redistribute(episode)
-        np.testing.assert_allclose(rewards, rr.with_correction(), atol=1e-12)
+        check_settled(kind, rewards, rr, before[:ended])
         assert [info["event"] for info in infos] == rr.events.tolist()
         np.testing.assert_allclose([info["score"] for info in infos], rr.scores, atol=1e-12)
-        kinds.add((episode.ret, truncated))
-    assert {(0.0, False), (0.0, True), (1.0, False)} <= kinds
+        kinds.add((round(original[-1]), truncated))
+        known.add(ended)
+        before.append((rr.own, rr.rewards))
+    assert {(0, False), (0, True), (1, False)} <= kinds
+    assert len(known) > 30  # what "even" takes back was learned again and again
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
@@ -78,41 +94,36 @@ def test_functions_see_the_infos_of_their_own_environment(lake, demos, mode):
     ]
     model = ar.AlignRudder(by_info).fit(with_infos)
     env = SyncVectorEnv([lake_with_limit] * 3, autoreset_mode=mode)
-    finished = episodes_of(env, model, mode, 60)
+    finished = episodes_of(env, model, mode, 60, settlement="last", observe_progress=False)
     assert finished
-    for observations, actions, rewards, infos, terminated, truncated in finished:
+    for observations, actions, rewards, infos, terminated, truncated, _ in finished:
         original = [info["original_reward"] for info in infos]
         episode = ar.Episode(
             observations, actions, original, terminated, truncated, [{"prob": 1.0}] * len(actions)
         )
-        np.testing.assert_allclose(rewards, model.redistribute(episode).with_correction())
+        np.testing.assert_allclose(rewards, model.redistribute(episode).settled("last"))
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_progress_is_observed_as_in_the_single_wrapper(model, mode):
     env = SyncVectorEnv([lake_with_limit] * N, autoreset_mode=mode)
-    finished = episodes_of(env, model, mode, 100, observe_progress=True)
-    single = ar.RedistributeReward(lake_with_limit(), model, observe_progress=True)
-    for observations, actions, _, _, _, _ in finished[:20]:
+    finished = episodes_of(env, model, mode, 100)
+    single = ar.RedistributeReward(lake_with_limit(), model)
+    for observations, actions, *_ in finished[:20]:
         alone = [single.reset()[0]]
         alone += [single.step(int(a))[0] for a in actions]
         assert [int(o) for o in observations] == [int(o) for o in alone]
 
 
 def test_progress_space_is_that_of_a_batch(model):
-    env = ar.vector.RedistributeReward(
-        SyncVectorEnv([lake_with_limit] * 3), model, observe_progress=True
-    )
+    env = ar.vector.RedistributeReward(SyncVectorEnv([lake_with_limit] * 3), model)
     obs, _ = env.reset(seed=0)
     assert env.observation_space.contains(obs)
     assert env.single_observation_space == gym.spaces.Discrete(16 * model.scorer_.n_cells)
-
-
-def test_correction_in_info(model):
-    env = SyncVectorEnv([lake_with_limit] * N, autoreset_mode=AutoresetMode.NEXT_STEP)
-    finished = episodes_of(env, model, AutoresetMode.NEXT_STEP, 60, correction="info")
-    for _, _, rewards, _, _, _ in finished:
-        assert min(rewards) >= 0.0  # at zero gap cost only the correction can be negative
+    bare = ar.vector.RedistributeReward(
+        SyncVectorEnv([lake_with_limit] * 3), model, observe_progress=False
+    )
+    assert bare.reset(seed=0)[0].tolist() == [0] * 3
 
 
 def test_reset_needed(model):
@@ -146,12 +157,6 @@ def test_another_space_is_refused(model):
         ar.vector.RedistributeReward(gym.make_vec("CartPole-v1", num_envs=2), model)
 
 
-def test_dense_reward_warns(model):
-    class Paying(gym.RewardWrapper):
-        def reward(self, reward):
-            return reward + 1.0
-
-    env = ar.vector.RedistributeReward(SyncVectorEnv([lambda: Paying(lake_with_limit())]), model)
-    env.reset(seed=0)
-    with pytest.warns(ar.AlignRudderWarning, match="before the end"):
-        env.step(np.array([0]))
+def test_bad_arguments(model):
+    with pytest.raises(ValueError, match="settlement is 'info'; one of 'even'"):
+        ar.vector.RedistributeReward(SyncVectorEnv([lake_with_limit]), model, "info")

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
+from settled import KINDS, StepCost, arguments, check_settled, mean_rate
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
 import align_rudder as ar
+from align_rudder.settlement import Settlement
 
 
 class Inventory(gym.Env):
@@ -61,27 +63,58 @@ def random_actions(rng, n=300):
     return rng.integers(0, 4, n).tolist()
 
 
-def test_rewards_are_those_of_redistribute_and_sum_to_the_return(lake, model, rng):
-    env = ar.RedistributeReward(lake, model)
-    outcomes = set()
+def short_lake(cost=False):
+    env = gym.make("FrozenLake-v1", is_slippery=False, max_episode_steps=15)
+    return StepCost(env) if cost else env
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("cost", [False, True])
+def test_rewards_are_those_of_redistribute(model, rng, kind, cost):
+    env = ar.RedistributeReward(short_lake(cost), model, **arguments(kind), observe_progress=False)
+    outcomes, before = set(), []
     for seed in range(30):
-        actions = [1, 1, 2, 2, 1, 2] if seed % 3 == 0 else random_actions(rng)
+        actions = ([1, 1, 2, 2, 1, 2], [1, 3] * 10, random_actions(rng))[seed % 3]
         observations, taken, rewards, infos, ended = play(env, actions, seed)
         original = [info["original_reward"] for info in infos]
         episode = ar.Episode(observations, taken, original, *ended)
         rr = model.redistribute(episode)
-        np.testing.assert_allclose(rewards, rr.with_correction(), rtol=0, atol=1e-12)
-        assert sum(rewards) == pytest.approx(episode.ret, rel=1e-9, abs=1e-12)
+        check_settled(kind, rewards, rr, before)
         assert [info["event"] for info in infos] == rr.events.tolist()
         np.testing.assert_allclose([info["score"] for info in infos], rr.scores)
         assert infos[-1]["correction"] == pytest.approx(rr.correction, abs=1e-12)
-        outcomes.add(episode.ret)
-    assert outcomes == {0.0, 1.0}
+        outcomes.add((round(original[-1]), *ended))
+        before.append((rr.own, rr.rewards))
+    assert outcomes >= {(0, True, False), (1, True, False), (0, False, True)}
+    assert abs(mean_rate(before)) > 0.01  # so that what "even" carries on is seen above
 
 
-def test_correction_in_info_leaves_it_out_of_the_reward(lake, model):
-    _, taken, rewards, infos, _ = play(ar.RedistributeReward(lake, model, "info"), [1, 1, 1, 0])
-    _, _, settled, _, _ = play(ar.RedistributeReward(lake, model), taken)
+def test_the_mean_rate_is_carried_to_the_next_episode(lake, model):
+    """After a failure that earned on its way, standing still costs from the first step on."""
+    env = ar.RedistributeReward(lake, model)
+    _, _, first, infos, _ = play(env, [1, 1, 1, 0])
+    given = infos[-1]["redistributed"]
+    assert given > 0
+    assert sum(first[:2]) == pytest.approx(given)  # nothing is known yet: nothing is taken back
+    assert first[-1] == pytest.approx(-given)
+    _, _, second, _, _ = play(env, [0] * 5)
+    assert second == pytest.approx([-given / len(first)] * 5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rewards_on_the_way_stay_at_their_steps(kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = ar.RedistributeReward(Inventory(dense=True), _inventory_model(), kind)
+        _, _, rewards, infos, _ = play(env, [0] * 12)
+    assert {info["redistributed"] for info in infos} == {0.0}
+    assert rewards == [1.0] * 11 + [0.0]
+
+
+def test_beside_takes_nothing_back_and_last_takes_all(lake, model):
+    beside = ar.RedistributeReward(lake, model, "beside")
+    _, taken, rewards, infos, _ = play(beside, [1, 1, 1, 0])
+    _, _, settled, _, _ = play(ar.RedistributeReward(lake, model, "last"), taken)
     assert sum(rewards) > 0  # two steps on the way, then a hole
     assert sum(settled) == pytest.approx(0.0, abs=1e-12)
     assert rewards[-1] + infos[-1]["correction"] == pytest.approx(settled[-1])
@@ -95,7 +128,7 @@ def test_subgoals_count_up_on_the_way(lake, model):
 
 
 def test_standing_still_and_walking_in_circles_stop_earning(model):
-    env = ar.RedistributeReward(gym.make("FrozenLake-v1", is_slippery=False), model, "info")
+    env = ar.RedistributeReward(gym.make("FrozenLake-v1", is_slippery=False), model, "beside")
     _, _, rewards, _, _ = play(env, [0] * 20)
     assert rewards == [0.0] * 20
     _, _, rewards, _, _ = play(env, [1, 3] * 40)
@@ -103,9 +136,9 @@ def test_standing_still_and_walking_in_circles_stop_earning(model):
     assert rewards[20:] == [0.0] * len(rewards[20:])
 
 
-@pytest.mark.parametrize("observe_progress", [False, True])
-def test_checkers_of_gymnasium_and_stable_baselines(lake, model, observe_progress):
-    env = ar.RedistributeReward(lake, model, observe_progress=observe_progress)
+@pytest.mark.parametrize("options", [{}, {"observe_progress": False}, {"settlement": "potential"}])
+def test_checkers_of_gymnasium_and_stable_baselines(lake, model, options):
+    env = ar.RedistributeReward(lake, model, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check_env(env, skip_render_check=True)
@@ -113,8 +146,24 @@ def test_checkers_of_gymnasium_and_stable_baselines(lake, model, observe_progres
     assert env.observation_space.contains(env.reset(seed=1)[0])
 
 
+def test_progress_is_observed_unless_it_is_left_out(lake, model):
+    n = model.scorer_.n_cells
+    for env, space in (
+        (ar.RedistributeReward(lake, model), gym.spaces.Discrete(16 * n)),
+        (ar.RedistributeReward(lake, model, observe_progress=False), lake.observation_space),
+    ):
+        assert env.observation_space == space
+        observations, *_ = play(env, [1, 1, 2, 2, 1, 2])
+        seen = [divmod(int(o), n) if space.n > 16 else (int(o), None) for o in observations]
+        assert [state for state, _ in seen] == [0, 4, 8, 9, 10, 14, 15]
+        if space.n > 16:
+            cells = [cell for _, cell in seen]
+            assert cells == sorted(cells)
+            assert cells[-1] > cells[0]
+
+
 def test_checkers_with_dict_observations():
-    env = ar.RedistributeReward(Inventory(), _inventory_model(), observe_progress=True)
+    env = ar.RedistributeReward(Inventory(), _inventory_model())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check_env_sb3(env)
@@ -146,25 +195,18 @@ def _inventory_model():
 
 
 def test_observations_overwritten_in_place_do_not_hide_changes():
-    env = ar.RedistributeReward(Inventory(), _inventory_model())
+    model = _inventory_model()
+    env = ar.RedistributeReward(Inventory(), model, "last")
     plan = [0, 1, 0, 1, 0, 0, 2, 0, 0, 0, 0, 0]
     _, _, rewards, infos, _ = play(env, plan)
-    assert [info["event"] for info in infos] == [-1, 0, -1, 0, -1, -1, 1, -1, -1, -1, -1, -1]
-    assert [t for t, r in enumerate(rewards) if r > 1e-9] == [1, 3, 6]
+    done = model.events_.symbols_.index("done")
+    assert [info["event"] for info in infos] == [-1, 0, -1, 0, -1, -1, 1, -1, -1, -1, -1, done]
+    assert [t for t, r in enumerate(rewards) if r > 1e-9] == [1, 3, 6, 11]
     assert sum(rewards) == pytest.approx(1.0)
 
 
-def test_dense_rewards_warn_once_and_are_settled_at_the_end():
-    env = ar.RedistributeReward(Inventory(dense=True), _inventory_model())
-    with pytest.warns(ar.AlignRudderWarning, match="before the end of the episode") as caught:
-        _, _, rewards, _, _ = play(env, [0] * 12)
-    assert len(caught) == 1
-    assert rewards[:-1] == [0.0] * 11
-    assert rewards[-1] == pytest.approx(11.0)
-
-
 def test_progress_explains_what_the_reward_depends_on(lake, model):
-    env = ar.RedistributeReward(lake, model, "info", observe_progress=True)
+    env = ar.RedistributeReward(lake, model, "beside")
     rng = np.random.default_rng(1)
     rows = []
     for seed in range(200):
@@ -192,9 +234,7 @@ def test_vector_observations_get_a_one_hot(demos):
 
     one_hot = [ar.Episode(np.eye(16)[e.observations], e.actions, e.rewards) for e in demos]
     model = ar.AlignRudder(ar.FeatureEvents(n_features=16)).fit(one_hot)
-    env = ar.RedistributeReward(
-        Lake(gym.make("FrozenLake-v1", is_slippery=False)), model, observe_progress=True
-    )
+    env = ar.RedistributeReward(Lake(gym.make("FrozenLake-v1", is_slippery=False)), model)
     observations, _, rewards, _, _ = play(env, [1, 1, 2, 2, 1, 2])
     cells = [int(np.argmax(obs[16:])) for obs in observations]
     assert all(env.observation_space.contains(obs) for obs in observations)
@@ -202,13 +242,15 @@ def test_vector_observations_get_a_one_hot(demos):
     assert sum(rewards) == pytest.approx(1.0)
 
 
-def test_spec_rebuilds_the_stack_and_survives_json(lake, model, tmp_path, rng):
+@pytest.mark.parametrize("progress", [True, False])
+def test_spec_rebuilds_the_stack_and_survives_json(lake, model, tmp_path, rng, progress):
     path = tmp_path / "model.npz"
     model.save(path)
-    env = ar.RedistributeReward(lake, path, "info", observe_progress=True)
+    env = ar.RedistributeReward(lake, path, "potential", 0.9, 0.05, observe_progress=progress)
     again = gym.make(EnvSpec.from_json(env.spec.to_json()))
     assert isinstance(again, ar.RedistributeReward)
-    assert again.correction == "info"
+    assert again.settlement == Settlement("potential", gamma=0.9, fade=0.05)
+    assert again.observation_space == env.observation_space
     actions = random_actions(rng)
     first, second = play(env, actions), play(again, actions)
     assert first[2] == second[2]
@@ -220,17 +262,19 @@ def test_spec_rebuilds_the_stack_of_a_model_in_memory(lake, model):
     again = gym.make(env.spec)
     assert isinstance(again, ar.RedistributeReward)
     assert again.model is model
+    assert again.settlement == Settlement("even")
+    assert again.observation_space == env.observation_space != lake.observation_space
 
 
 def test_updated_model_is_used_from_the_next_episode(lake, model, demos):
-    env = ar.RedistributeReward(lake, model)
+    env = ar.RedistributeReward(lake, model, "last", observe_progress=False)
     env.reset(seed=0)
     env.step(1)
     model.update([demos[0]] * 3)
     rest = [env.step(a)[1] for a in [1, 2, 2, 1, 2]]
     assert np.isfinite(rest).all()
     _, _, rewards, _, _ = play(env, [1, 1, 2, 2, 1, 2])
-    np.testing.assert_allclose(rewards, model.redistribute(demos[0]).with_correction())
+    np.testing.assert_allclose(rewards, model.redistribute(demos[0]).settled("last"))
 
 
 def test_stepping_before_reset_or_after_the_end_is_an_error(lake, model):
@@ -253,8 +297,12 @@ def test_model_of_another_environment_is_refused(model):
 
 
 def test_bad_arguments(lake, model, tmp_path):
-    with pytest.raises(ValueError, match="correction='first'"):
-        ar.RedistributeReward(lake, model, correction="first")
+    with pytest.raises(ValueError, match="settlement is 'first'; one of 'even'"):
+        ar.RedistributeReward(lake, model, "first")
+    with pytest.raises(ValueError, match=r"gamma is 1\.5"):
+        ar.RedistributeReward(lake, model, "potential", gamma=1.5)
+    with pytest.raises(ValueError, match=r"fade is -0\.1"):
+        ar.RedistributeReward(lake, model, "potential", fade=-0.1)
     with pytest.raises(ValueError, match="not fitted"):
         ar.RedistributeReward(lake, ar.AlignRudder())
     with pytest.raises(ValueError, match="fitted AlignRudder or its path"):

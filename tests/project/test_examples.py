@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import align_rudder as ar
+from align_rudder.settlement import Settlement
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
@@ -135,10 +136,14 @@ def test_what_the_learner_is_paid_and_sees(minigrid):
         env.reset(seed=minigrid.demo_seed(0, 0))
         return [env.step(int(a)) for a in demos[0].actions]
 
-    redistributed = [step[1] for step in play()]
     rr = model.redistribute(demos[0])
-    np.testing.assert_allclose(redistributed, rr.rewards)
-    np.testing.assert_allclose([s[1] for s in play(correction="last")], rr.with_correction())
+    paid = [step[1] for step in play()]  # the first episode: nothing is taken back before its end
+    np.testing.assert_allclose(paid[:-1], rr.rewards[:-1])
+    assert sum(paid) == pytest.approx(demos[0].ret)
+    for kind in ("potential", "last", "beside"):
+        expected = rr.settled(Settlement(kind, gamma=0.9))
+        steps = play(settlement=kind, gamma=0.9)
+        np.testing.assert_allclose([step[1] for step in steps], expected)
     for progress in (True, False):
         steps = play(redistribute=False, progress=progress)
         np.testing.assert_allclose([step[1] for step in steps], demos[0].rewards)

@@ -62,7 +62,7 @@ def test_logo_is_as_high_as_the_column_tells(crafting):
     assert len(ax.patches) == 2 * np.count_nonzero(heights)  # a ground and a letter each
     cut = ar.plot.logo(profile, subgoals=crafting.subgoals_, max_columns=3)
     assert "first 3 of" in cut.get_title("left")
-    single = ar.AlignRudder().fit_events(["AAA", "AAA"])
+    single = ar.AlignRudder(done=False).fit_events(["AAA", "AAA"])
     assert ar.plot.logo_heights(single.profile_).sum() == pytest.approx(3.0)
 
 

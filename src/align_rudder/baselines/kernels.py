@@ -16,6 +16,7 @@ from align_rudder._compile import njit
 __all__ = [
     "act",
     "begin",
+    "draw",
     "evaluate",
     "greedy",
     "horizon_of",
@@ -92,12 +93,20 @@ def begin(tables, rng):
 
 
 @njit(cache=True, nogil=True)
-def step(tables, s, a, t, rng):
-    """Take an action as step t (from 1); return next state, reward and whether it terminates."""
-    next_states, cumulative, rewards, terminal, time_factor, _ = tables
+def draw(tables, s, a, rng):
+    """Return which outcome an action has."""
+    cumulative = tables[1]
     u, k = uniform(rng), 0
     while cumulative[s, a, k] <= u:
         k += 1
+    return k
+
+
+@njit(cache=True, nogil=True)
+def step(tables, s, a, t, rng):
+    """Take an action as step t (from 1); return next state, reward and whether it terminates."""
+    next_states, _, rewards, terminal, time_factor, _ = tables
+    k = draw(tables, s, a, rng)
     return next_states[s, a, k], rewards[s, a, k] * time_factor[t], terminal[s, a, k]
 
 
@@ -108,10 +117,10 @@ def q_backup(q, s, a, reward, future, learning_rate):
 
 
 @njit(cache=True, nogil=True)
-def trace_backup(q, states, actions, rewards, parts, n, learning_rate, trace, bootstrap):
-    """Learn from an episode of n steps, backwards, with G_t = R_{t+1} + λ G_{t+1}.
+def trace_backup(q, states, actions, rewards, parts, n, learning_rate, trace, bootstrap, gamma=1.0):
+    """Learn from an episode of n steps, backwards, with G_t = R_{t+1} + γ λ G_{t+1}.
 
-    Bootstrapping adds (1−λ) max Q. From one part of an episode to the next, G begins anew.
+    Bootstrapping adds γ (1−λ) max Q. From one part of an episode to the next, G begins anew.
     """
     g = 0.0
     for t in range(n - 1, -1, -1):
@@ -120,7 +129,7 @@ def trace_backup(q, states, actions, rewards, parts, n, learning_rate, trace, bo
         future = trace * g
         if bootstrap and t < n - 1:
             future += (1.0 - trace) * max_value(q, states[t + 1])
-        g = rewards[t] + future
+        g = rewards[t] + gamma * future
         q[states[t], actions[t]] += learning_rate * (g - q[states[t], actions[t]])
 
 

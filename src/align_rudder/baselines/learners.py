@@ -1,8 +1,8 @@
-"""Align-RUDDER on tables (methods A and C), Q-learning and the control Q(λ)."""
+"""Align-RUDDER on tables, Q-learning and the control Q(λ)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -12,92 +12,160 @@ from align_rudder._compile import njit
 from align_rudder.baselines.kernels import (
     act,
     begin,
+    draw,
     horizon_of,
     max_value,
     q_backup,
-    step,
     trace_backup,
 )
 from align_rudder.baselines.protocol import Protocol, Result, Trial
 from align_rudder.episodes import Episode
-from align_rudder.events import StateEvents
+from align_rudder.events import DoneEvents, EventEncoder, StateEvents, SymbolEvents
 from align_rudder.files import Number, Whole, check_values
 from align_rudder.model import AlignRudder
 from align_rudder.redistribution import advance
+from align_rudder.settlement import Settlement
 from align_rudder.tasks.mdp import TabularMDP
+from align_rudder.tracking import take_back
 
 __all__ = ["learn_align_rudder", "learn_q"]
 
 _Q, _TRACE, _WINDOW = 0, 1, 2
-
+_SHARES, _EVEN, _POTENTIAL, _LAST, _BESIDE = range(5)
+_SETTLED = {
+    None: _SHARES,
+    "even": _EVEN,
+    "potential": _POTENTIAL,
+    "last": _LAST,
+    "beside": _BESIDE,
+}
 
 # Of a learner that is paid by the environment: `event_of` is empty.
-_NO_PROFILE = (
+_NO_EVENTS = (
     np.empty(0, np.int64),
+    np.empty((0, 0, 0), np.int64),
+    np.inf,
+    -1,
+    np.empty(0, np.int64),
+)
+_NO_PROFILE = (
+    _NO_EVENTS,
+    (np.empty((1, 1)), np.array([0, 1]), 0.0, np.zeros(1), np.zeros((1, 4), np.int64)),
     np.zeros(1, np.int64),
-    np.empty((1, 1)),
-    np.array([0, 1]),
+    np.zeros(1, np.int64),
     0.0,
-    0.0,
-    False,
+    (_SHARES, 1.0, 0.0),
 )
 
 
 @njit(cache=True, nogil=True)
-def _train(q, profile, rule, tables, epsilon, episodes, rng):
+def _event(events, tables, s, a, k, last):
+    """Return the event of a step with outcome k, -1 for none; `last` is the region before."""
+    event_of, labels, level, done, _ = events
+    if tables[2][s, a, k] >= level:
+        return done
+    if labels.size:
+        label = labels[s, a, k]
+        return event_of[label] if label >= 0 else -1
+    entered = event_of[tables[0][s, a, k]]
+    return -1 if entered == last else entered
+
+
+@njit(cache=True, nogil=True)
+def _moved(row, history, count, event, score, cell, events, scorer):
+    """Add an event; return score, cell and the number of events that count."""
+    wide, bounds, gap, skipped, places = scorer
+    undoes = events[4]
+    if len(undoes):
+        if undoes[event] >= 0:
+            before = (score, cell, 0)
+            found = take_back(
+                row, history, count, undoes[event], before, wide, bounds, gap, skipped, places
+            )
+            return found[1], found[2], found[0]
+        history[count] = event
+        count += 1
+    score, cell = advance(row, event, wide, bounds, gap, skipped, cell)
+    return score, cell, count
+
+
+@njit(cache=True, nogil=True)
+def _train(q, profile, rule, observed, tables, epsilon, episodes, rng):
     """Learn q in place for some episodes; return the steps taken.
 
-    With an empty `event_of` the reward is the environment's, otherwise the redistributed one.
-    Sub-task k has rows k·S to (k+1)·S of q; `offset_of` says where the table begins for a cell.
+    With an empty `event_of` the reward is the environment's, otherwise the redistributed one,
+    settled. `offset_of` says where in q the table begins that is used at a cell, `part_of` which
+    sub-task that is.
     """
-    method, learning_rate, trace, window = rule
-    event_of, offset_of, pssm, bounds, gap, scale, settle = profile
+    method, learning_rate, trace, window, gamma, bootstrap = rule
+    events, scorer, offset_of, part_of, scale, (settled, shaping, fade) = profile
     horizon = horizon_of(tables)
     rows, actions = np.empty(horizon + 1, np.int64), np.empty(horizon, np.int64)
     gains, parts = np.empty(horizon), np.empty(horizon, np.int64)
-    row = np.zeros(pssm.shape[1])
-    redistributing = len(event_of) > 0
+    row, history = np.zeros(len(scorer[3])), np.empty(horizon + 1, np.int64)
+    redistributing = len(events[0]) > 0
     steps = 0
     for _ in range(episodes):
         s = begin(tables, rng)
-        event, score, cell, given, ret, n, offset = -1, 0.0, 0, 0.0, 0.0, 0, 0
+        last, score, cell, given, level, n, offset, count = -1, 0.0, 0, 0.0, 0.0, 0, 0, 0
+        reward = 0.0
         if redistributing:
             row[:] = 0.0
-            event = event_of[s]
-            if event >= 0:
-                score, cell = advance(row, event, pssm, bounds, gap, 0)
+            if not events[1].size:
+                last = events[0][s]
+                if last >= 0:
+                    score, cell, count = _moved(
+                        row, history, count, last, score, cell, events, scorer
+                    )
             offset = offset_of[cell]
-        rows[0] = s + offset
+        rows[0] = observed[s] + offset
         for t in range(1, horizon + 1):
-            a = act(q, s + offset, epsilon, rng)
-            s, gain, ended = step(tables, s, a, t, rng)
-            ret += gain
-            parts[t - 1] = offset
+            a = act(q, observed[s] + offset, epsilon, rng)
+            k = draw(tables, s, a, rng)
+            parts[t - 1] = part_of[cell]
+            share = 0.0
             if redistributing:
-                gain = 0.0
-                entered = event_of[s]
-                if entered >= 0 and entered != event:
-                    event = entered
-                    new, cell = advance(row, event, pssm, bounds, gap, cell)
-                    gain = (new - score) * scale
+                event = _event(events, tables, s, a, k, last)
+                if event >= 0:
+                    last = event
+                    new, cell, count = _moved(
+                        row, history, count, event, score, cell, events, scorer
+                    )
+                    share = (new - score) * scale
                     score = new
-                    given += gain
+                    given += share
                     offset = offset_of[cell]
-                if settle and (ended or t == horizon):
-                    gain += ret - given
+            reward = tables[2][s, a, k] * tables[4][t]
+            ended = tables[3][s, a, k]
+            s = tables[0][s, a, k]
+            over = ended or t == horizon
+            gain = reward
+            if redistributing:
+                if settled == _SHARES:
+                    gain = share
+                elif settled == _POTENTIAL:
+                    before = level
+                    level = 0.0 if ended else (1.0 - fade) * level + share
+                    gain = reward + shaping * level - before
+                else:
+                    gain = reward + share
+                    if settled == _LAST and over:
+                        gain = share + (reward - given)
             if method == _Q:
                 # What another sub-agent will earn is not this one's.
-                last = ended or t == horizon or offset != parts[t - 1]
-                future = 0.0 if last else max_value(q, s + offset)
+                final = over or part_of[cell] != parts[t - 1]
+                future = 0.0 if final else gamma * max_value(q, observed[s] + offset)
                 q_backup(q, rows[t - 1], a, gain, future, learning_rate)
-            rows[t], actions[t - 1], gains[t - 1] = s + offset, a, gain
+            rows[t], actions[t - 1], gains[t - 1] = observed[s] + offset, a, gain
             n = t
             if ended:
                 break
         steps += n
+        if redistributing and settled == _EVEN:
+            gains[n - 1] -= reward
+            gains[:n] += (reward - given) / n
         if method == _TRACE:
-            bootstrap = not redistributing
-            trace_backup(q, rows, actions, gains, parts, n, learning_rate, trace, bootstrap)
+            trace_backup(q, rows, actions, gains, parts, n, learning_rate, trace, bootstrap, gamma)
         elif method == _WINDOW:
             _window_backup(q, rows, actions, gains, n, learning_rate, window)
     return steps
@@ -115,26 +183,32 @@ def _window_backup(q, rows, actions, gains, n, learning_rate, window):
 
 
 @njit(cache=True, nogil=True)
-def _evaluate_subtasks(q, profile, tables, epsilon, episodes, rng):
-    """Return the mean return of sub-agents that take over from each other along the alignment."""
-    event_of, offset_of, pssm, bounds, gap, _, _ = profile
-    row, starts, total = np.zeros(pssm.shape[1]), tables[5], 0.0
+def _evaluate_places(q, profile, observed, tables, epsilon, episodes, rng):
+    """Return the mean return of a policy that knows where on the alignment an episode stands."""
+    events, scorer, offset_of, _, _, _ = profile
+    row, starts, total = np.zeros(len(scorer[3])), tables[5], 0.0
+    history = np.empty(horizon_of(tables) + 1, np.int64)
+    tracking = len(events[0]) > 0
     for i in range(episodes):
         s = starts[i * len(starts) // episodes]
         row[:] = 0.0
-        event, cell = event_of[s], 0
-        if event >= 0:
-            _, cell = advance(row, event, pssm, bounds, gap, 0)
+        last, score, cell, count = -1, 0.0, 0, 0
+        if tracking and not events[1].size:
+            last = events[0][s]
+            if last >= 0:
+                score, cell, count = _moved(row, history, count, last, score, cell, events, scorer)
         for t in range(1, horizon_of(tables) + 1):
-            a = act(q, s + offset_of[cell], epsilon, rng)
-            s, reward, ended = step(tables, s, a, t, rng)
-            total += reward
+            a = act(q, observed[s] + offset_of[cell], epsilon, rng)
+            k = draw(tables, s, a, rng)
+            event = _event(events, tables, s, a, k, last) if tracking else -1
+            total += tables[2][s, a, k] * tables[4][t]
+            ended = tables[3][s, a, k]
+            s = tables[0][s, a, k]
             if ended:
                 break
-            entered = event_of[s]
-            if entered >= 0 and entered != event:
-                event = entered
-                _, cell = advance(row, event, pssm, bounds, gap, cell)
+            if event >= 0:
+                last = event
+                score, cell, count = _moved(row, history, count, event, score, cell, events, scorer)
     return total / episodes
 
 
@@ -145,28 +219,40 @@ def learn_q(
     seed: int = 0,
     learning_rate: float = 0.1,
     trace: float = 0.0,
+    gamma: float = 1.0,
     initial_scale: float = 0.3,
     initial_mean: float = 0.02,
     protocol: Protocol | None = None,
+    returns: Sequence[float] | None = None,
 ) -> Result:
     """Learn by behavioural cloning and Q-learning on the environment's own reward.
 
     Args:
         mdp: The environment.
-        demonstrations: For the initial table and the target; observations are states.
+        demonstrations: For the initial table and the target; observations are states. May be
+            empty, if `returns` are given.
         seed: Seed of the trial.
         learning_rate: Learning rate.
         trace: λ; 0 is one-step Q-learning, above it Q(λ): the control that has the same traces as
             Align-RUDDER but no redistribution.
+        gamma: Discount.
         initial_scale: Value of a demonstrated action.
         initial_mean: Mean value of the actions where no demonstration was.
         protocol: How the trial is run and judged.
+        returns: The returns that set the target; None for those of the demonstrations.
     """
-    check_values(learning_rate=(learning_rate, Number(0, 1)), trace=(trace, Number(0, 1)))
-    trial = Trial(mdp, demonstrations, protocol, seed)
+    check_values(
+        learning_rate=(learning_rate, Number(0, 1)),
+        trace=(trace, Number(0, 1)),
+        gamma=(gamma, Number(0, 1)),
+    )
+    trial = Trial(mdp, demonstrations, protocol, seed, returns)
     q = trial.cloned(initial_scale, initial_mean)
-    rule = (_TRACE if trace > 0 else _Q, float(learning_rate), float(trace), 1)
-    return trial.run(q, partial(_train, q, _NO_PROFILE, rule))
+    method = _TRACE if trace > 0 else _Q
+    rule = (method, float(learning_rate), float(trace), 1, float(gamma), True)
+    observed = mdp.observed.astype(np.int64)
+    judge = partial(_evaluate_places, q, _NO_PROFILE, observed) if _hidden(mdp) else None
+    return trial.run(q, partial(_train, q, _NO_PROFILE, rule, observed), judge)
 
 
 def learn_align_rudder(
@@ -174,40 +260,51 @@ def learn_align_rudder(
     demonstrations: Sequence[Episode],
     *,
     seed: int = 0,
-    learning_rate: float = 0.1,
+    learning_rate: float = 0.2,
     method: Literal["trace", "kappa", "direct", "q-learning"] = "trace",
-    trace: float = 0.95,
+    trace: float = 0.8,
+    bootstrap: bool = True,
+    gamma: float = 0.99,
     window: int = 20,
-    settle: bool = False,
+    settlement: Settlement | str | None = "even",
+    progress: bool = True,
     subtasks: bool = False,
     initial_scale: float = 0.3,
     initial_mean: float = 0.02,
     max_events: int = 15,
     model: AlignRudder | None = None,
+    options: Mapping[str, Any] | None = None,
     protocol: Protocol | None = None,
 ) -> Result:
-    """Learn on the redistributed reward.
+    """Learn on the environment's reward and its redistribution, settled.
 
     Args:
         mdp: The environment.
-        demonstrations: Demonstrations; observations are states.
+        demonstrations: Demonstrations; observations are states. May be empty, if `model` is given:
+            one of event logs from elsewhere, say.
         seed: Seed of the trial.
         learning_rate: Learning rate.
-        method: The paper's method A by eligibility "trace", with the rewards of the next `window`
-            steps ("kappa"), with the immediate one alone ("direct"), or its method C,
-            "q-learning".
+        method: Q(λ) by eligibility "trace"; without `bootstrap` it is the paper's method A, as
+            with the rewards of the next `window` steps ("kappa") or the immediate one alone
+            ("direct"); "q-learning" is its method C.
         trace: λ of the trace.
+        bootstrap: Whether the trace bootstraps from the values of the states on the way.
+        gamma: Discount.
         window: Steps of the κ window.
-        settle: Whether the correction is added to the last step.
-        subtasks: Whether each sub-task has a Q-table of its own, all of them cloned from the
-            demonstrations; a sub-agent takes over where the alignment passes a sub-goal, and earns
-            only what it is paid until the next one.
+        settlement: Where the rest of the return goes (`align_rudder.settlement`); None to learn
+            from the shares alone, as in the paper's tables: not return-equivalent.
+        progress: Whether the agent knows where on the alignment it stands: a table for each
+            position, all of them cloned from the demonstrations.
+        subtasks: Whether each sub-task has a Q-table of its own instead; a sub-agent takes over
+            where the alignment passes a sub-goal, and earns only what it is paid until the next
+            one.
         initial_scale: Value of a demonstrated action.
         initial_mean: Mean value of the actions where no demonstration was.
         max_events: Most events, where the model is fitted here.
-        model: A model fitted with `StateEvents`; None to fit one to the demonstrations. Where
-            their returns are negative, give one with a baseline:
-            `AlignRudder(StateEvents(), baseline=…).fit(demonstrations)`.
+        model: A model fitted with `StateEvents`, or to sequences of the table's symbols; None to
+            fit one to the demonstrations. Where their returns are negative, give one with a
+            baseline: `AlignRudder(StateEvents(), baseline=…).fit(demonstrations)`.
+        options: Parameters of the model, where it is fitted here.
         protocol: How the trial is run and judged.
     """
     methods = {"trace": _TRACE, "kappa": _WINDOW, "direct": _WINDOW, "q-learning": _Q}
@@ -218,35 +315,86 @@ def learn_align_rudder(
             f"subtasks go with method='trace' or 'q-learning', not {method!r}, whose window would "
             "reach over the end of a sub-task"
         )
+    kind = None if settlement is None else Settlement.of(settlement)
+    if kind is not None and kind.kind == "even" and method == "q-learning":
+        raise ValueError(
+            "q-learning learns at every step, before the rest of the return is known; use "
+            'settlement="potential", or a method that learns from whole episodes'
+        )
     check_values(
         learning_rate=(learning_rate, Number(0, 1)),
         trace=(trace, Number(0, 1)),
+        gamma=(gamma, Number(0, 1)),
         window=(window, Whole(1)),
     )
-    trial = Trial(mdp, demonstrations, protocol, seed)
     if model is None:
-        model = AlignRudder(StateEvents(max_events=max_events), strategies=1).fit(demonstrations)
-    profile, n_tables = _profile_of(model, mdp.n_states, settle, subtasks)
+        Trial(mdp, demonstrations, protocol, seed)  # says what is wrong with the demonstrations
+        parameters = {"strategies": 1, **(options or {})}
+        model = AlignRudder(StateEvents(max_events=max_events), **parameters).fit(demonstrations)
+    returns = None if demonstrations else getattr(model, "returns_", None)
+    trial = Trial(mdp, demonstrations, protocol, seed, returns)
+    profile, n_tables = _profile_of(model, mdp, kind, progress, subtasks)
     q = np.tile(trial.cloned(initial_scale, initial_mean), (n_tables, 1))
     seen = 1 if method == "direct" else int(window)
-    rule = (methods[method], float(learning_rate), float(trace), seen)
-    train = partial(_train, q, profile, rule)
-    if not subtasks:
-        return trial.run(q, train)
-    judge = partial(_evaluate_subtasks, q, profile)
-    return trial.run(q.reshape(n_tables, mdp.n_states, -1), train, judge)
+    numbers = (float(learning_rate), float(trace), seen, float(gamma), bool(bootstrap))
+    observed = mdp.observed.astype(np.int64)
+    train = partial(_train, q, profile, (methods[method], *numbers), observed)
+    tables = q.reshape(n_tables, mdp.n_observations, -1)
+    plain = n_tables == 1 and not _hidden(mdp)
+    judge = None if plain else partial(_evaluate_places, q, profile, observed)
+    return trial.run(tables if n_tables > 1 else q, train, judge)
+
+
+def _hidden(mdp: TabularMDP) -> bool:
+    """Return whether an agent cannot tell all states apart."""
+    return not np.array_equal(mdp.observed, np.arange(mdp.n_states))
 
 
 def _profile_of(
-    model: AlignRudder, n_states: int, settle: bool, subtasks: bool
+    model: AlignRudder,
+    mdp: TabularMDP,
+    settlement: Settlement | None,
+    progress: bool,
+    subtasks: bool,
 ) -> tuple[tuple[Any, ...], int]:
-    """Return what the kernels need of a model, and how many tables its sub-tasks have."""
-    events = getattr(model, "events_", None)
+    """Return what the kernels need of a model, and how many tables there are."""
+    encoder = getattr(model, "events_", None)
+    if encoder is None:
+        raise ValueError("a tabular learner needs a fitted model; this one is not fitted")
+    base, done, level = encoder.base, -1, np.inf
+    if isinstance(encoder, DoneEvents):
+        done, level = encoder.done, encoder.level
+    labels = np.empty((0, 0, 0), np.int64)
+    if isinstance(base, SymbolEvents) and mdp.symbols:
+        event_of, labels = base.encode_sequence(mdp.symbols), mdp.labels.astype(np.int64)
+        event_of = np.where(event_of >= base.n_events, encoder.n_events, event_of)
+    else:
+        event_of = _events_of_states(base, mdp.n_states)
+    undoes = model.tables_.undoes
+    events = (event_of, labels, level, done, np.empty(0, np.int64) if undoes is None else undoes)
+    n, cells = mdp.n_observations, np.arange(model.scorer_.n_cells)
+    offset_of, part_of, n_tables = np.zeros_like(cells), np.zeros_like(cells), 1
+    if subtasks:
+        counts = [len(strategy.subgoals) + 1 for strategy in model.strategies_]
+        widths = np.diff(model.scorer_.bounds)
+        first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+        part_of = model.subgoal_table() + np.repeat(first, widths)
+        offset_of, n_tables = part_of * n, sum(counts)
+    elif progress:
+        offset_of, n_tables = cells * n, len(cells)
+    kind = _SETTLED[None if settlement is None else settlement.kind]
+    shaping = (1.0, 0.0) if settlement is None else (settlement.gamma, settlement.fade)
+    scorer = (*model.scorer_.tables, model.tables_.places)
+    settled = (kind, *map(float, shaping))
+    return (events, scorer, offset_of, part_of, float(model.scale_), settled), n_tables
+
+
+def _events_of_states(events: EventEncoder, n_states: int) -> np.ndarray:
+    """Return the event of each state of a table (S,), -1 for none."""
     if not isinstance(events, StateEvents) or events.states_.shape[1] != 1:
-        what = "is not fitted" if events is None else f"has {type(events).__name__}"
         raise ValueError(
-            "a tabular learner needs a model fitted with StateEvents on single whole numbers, this "
-            f"one {what}"
+            "a tabular learner needs a model fitted with StateEvents on single whole numbers, or "
+            f"to sequences of the symbols the table names; this one has {type(events).__name__}"
         )
     if events.states_.min() < 0 or events.states_.max() >= n_states:
         raise ValueError(
@@ -255,13 +403,4 @@ def _profile_of(
         )
     event_of = np.full(n_states, -1, np.int64)
     event_of[events.states_[:, 0]] = events.labels_
-    offset_of = np.zeros(model.scorer_.n_cells, np.int64)
-    n_tables = 1
-    if subtasks:
-        counts = [len(strategy.subgoals) + 1 for strategy in model.strategies_]
-        widths = np.diff(model.scorer_.bounds)
-        first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-        offset_of = (model.subgoal_table() + np.repeat(first, widths)) * n_states
-        n_tables = sum(counts)
-    profile = (event_of, offset_of, *model.scorer_.tables, float(model.scale_), bool(settle))
-    return profile, n_tables
+    return event_of

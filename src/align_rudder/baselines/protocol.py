@@ -63,7 +63,7 @@ class Result:
         solved: Whether it was reached.
         curve: Mean return at each evaluation.
         steps: Environment steps taken while learning.
-        q: The learned table (S, A), or (sub-tasks, S, A).
+        q: The learned table (S, A), or (positions or sub-tasks, S, A).
     """
 
     episodes: int
@@ -81,6 +81,7 @@ class Trial:
         demonstrations: Demonstrations; observations are states.
         protocol: How the trial is run and judged; None for the default.
         seed: Seed of the trial.
+        returns: The returns that set the target; None for those of the demonstrations.
 
     Attributes:
         paths: States (T+1,), actions (T,) and rewards (T,) of each demonstration.
@@ -93,10 +94,11 @@ class Trial:
         demonstrations: Sequence[Episode],
         protocol: Protocol | None,
         seed: int,
+        returns: Sequence[float] | None = None,
     ) -> None:
         if isinstance(demonstrations, Episode):
             raise ValueError("one Episode was given; give a list of demonstrations")
-        if not demonstrations:
+        if not demonstrations and returns is None:
             raise ValueError("no demonstrations were given; they set the return to reach")
         if not isinstance(seed, Integral) or not 0 <= seed < 2**63:
             raise ValueError(f"seed={seed} must be a whole number from 0 to 2^63 − 1")
@@ -117,7 +119,7 @@ class Trial:
             np.flatnonzero(mdp.starts),
         )
         self.rng = seeded(self.seed)
-        mean = float(np.mean([e.ret for e in demonstrations]))
+        mean = float(np.mean([e.ret for e in demonstrations] if returns is None else returns))
         if mean == 0:
             raise ValueError(
                 "the mean return of the demonstrations is 0, and so is any share of it; give "
@@ -200,10 +202,11 @@ def behavioural_cloning(
         noise: Deviation of the values where no demonstration was.
     """
     rng = np.random.default_rng(seed)
-    q = rng.normal(mean, noise, (mdp.n_states, mdp.n_actions))
+    q = rng.normal(mean, noise, (mdp.n_observations, mdp.n_actions))
     counts = np.zeros_like(q)
     for episode in demonstrations:
-        np.add.at(counts, (np.asarray(episode.observations)[:-1], episode.actions), 1.0)
+        states = mdp.observed[np.asarray(episode.observations)[:-1]]
+        np.add.at(counts, (states, episode.actions), 1.0)
     seen = counts.sum(axis=1) > 0
     q[seen] = scale * counts[seen] / counts[seen].sum(axis=1, keepdims=True)
     return q

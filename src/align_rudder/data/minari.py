@@ -8,13 +8,14 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from align_rudder.episodes import Episode, Tree, tree_index
 from align_rudder.files import Anything, Each, Whole, read_json
 from align_rudder.model import AlignRudder
+from align_rudder.settlement import Settlement
 
 if TYPE_CHECKING:
     from minari import EpisodeData, MinariDataset
@@ -66,22 +67,22 @@ def write_minari(
     model: AlignRudder,
     new_id: str,
     *,
-    correction: Literal["last", "info"] = "last",
+    settlement: Settlement | str = "even",
 ) -> MinariDataset:
     """Write a new local dataset: the same episodes with the redistributed rewards.
 
     Observations, actions, ends, infos, seeds, spaces, env spec and metadata are those of the
     source. The infos gain `align_rudder` with, for each step, `original_reward`, `event` (-1 for
-    none) and `score` S(τ_t); its first entry belongs to the reset, as in all Minari infos. The
-    dataset appears under its id when it is complete, or not at all.
+    none), `score` S(τ_t) and `share`, the redistributed reward alone; its first entry belongs to
+    the reset, as in all Minari infos. The dataset appears under its id when it is complete, or not
+    at all.
 
     Args:
         dataset: The source, in any form that `load_minari` takes.
         model: A fitted model.
         new_id: Id of the new dataset, `(namespace/)name-v0`.
-        correction: "last" adds the correction to the last reward, so that every return is
-            unchanged; "info" keeps it out of the rewards, as `correction` beside the other infos
-            (zero but for the last step).
+        settlement: Where the rest of each return goes (`align_rudder.settlement`): "even", "last",
+            "beside", or `Settlement("potential", gamma=…)`.
 
     Returns:
         The new dataset. Images are stored as they were decoded, as encoding them again as JPEG
@@ -92,8 +93,7 @@ def write_minari(
     from minari import MinariDataset, __version__
     from minari.dataset.minari_storage import MinariStorage
 
-    if correction not in ("last", "info"):
-        raise ValueError(f'correction={correction!r} is not known; use "last" or "info"')
+    settled = Settlement.of(settlement)
     with new_dataset(new_id) as written:
         storage = MinariStorage.new(
             written.folder / "data",
@@ -105,7 +105,7 @@ def write_minari(
         about = {"dataset_id": new_id, "minari_version": __version__}
         storage.update_metadata(_metadata(source) | about)
         each: list[dict[str, Any]] = []
-        storage.update_episodes(_redistributed(source, indices, model, correction, each))
+        storage.update_episodes(_redistributed(source, indices, model, settled, each))
         storage.update_episode_metadata(each)
     return MinariDataset(written.target / "data")
 
@@ -321,7 +321,7 @@ def _redistributed(
     source: MinariDataset,
     indices: Sequence[int],
     model: AlignRudder,
-    correction: str,
+    settlement: Settlement,
     each: list[dict[str, Any]],
 ) -> Iterator[EpisodeBuffer]:
     """Yield one episode at a time with its new rewards; append its metadata to `each`."""
@@ -343,11 +343,9 @@ def _redistributed(
             "original_reward": [0.0, *episode.rewards],
             "event": [start, *rr.events],
             "score": [0.0, *rr.scores],
+            "share": [0.0, *rr.rewards],
         }
-        rewards = rr.with_correction()
-        if correction == "info":
-            rewards = rr.rewards
-            infos["correction"] = [*np.zeros(len(episode)), rr.correction]
+        rewards = rr.settled(settlement)
         (kept,) = source.storage.get_episode_metadata([index])
         seed, options = kept.pop("seed", None), kept.pop("options", None)
         statistics = EpisodeMetadataCallback()({"rewards": rewards}) | {"id": len(each)}

@@ -11,6 +11,7 @@ import numpy as np
 from align_rudder.episodes import Episode
 from align_rudder.events.base import Encoded, EventEncoder
 from align_rudder.events.deltas import DeltaEvents
+from align_rudder.events.done import DoneEvents, with_done
 from align_rudder.events.encoders import FunctionEvents, SymbolEvents, Vocabulary
 from align_rudder.events.observations import leaves
 from align_rudder.events.states import FeatureEvents, StateEvents
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NAMES",
     "DeltaEvents",
+    "DoneEvents",
     "Encoded",
     "EventClustering",
     "EventEncoder",
@@ -36,6 +38,7 @@ __all__ = [
     "named_encoder",
     "successor_features",
     "successor_representation",
+    "with_done",
 ]
 
 _ENCODERS: dict[str, type[EventEncoder]] = {

@@ -85,6 +85,11 @@ class EventEncoder(ABC):
         """Number of events found by `fit`."""
         return len(self.symbols_)
 
+    @property
+    def base(self) -> EventEncoder:
+        """The encoder without the event "done" (`DoneEvents`): itself, but for that one."""
+        return self
+
     @abstractmethod
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Any:
         """Find the events of the demonstrations; returns self."""

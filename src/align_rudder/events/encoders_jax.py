@@ -14,6 +14,7 @@ import numpy as np
 
 from align_rudder.events.base import EventEncoder
 from align_rudder.events.deltas import DeltaEvents
+from align_rudder.events.done import DoneEvents
 from align_rudder.events.encoders import SymbolEvents
 from align_rudder.events.observations import parts
 from align_rudder.events.states import FeatureEvents, StateEvents
@@ -68,6 +69,36 @@ class Function(JaxEvents):
                 "model.events_.symbols_, one whole number, -1 for none"
             )
         return event.astype(jnp.int32)
+
+
+class Done(JaxEvents):
+    """`DoneEvents`.
+
+    Attributes:
+        base: The events without "done".
+        done: The event "done".
+        level: From which reward on a step is it.
+    """
+
+    base: JaxEvents
+    done: jax.Array
+    level: jax.Array
+
+    @property
+    def collapse_runs(self) -> bool:
+        return self.base.collapse_runs
+
+    def start_event(self, obs: Any) -> jax.Array:
+        return self._seen(self.base.start_event(obs))
+
+    def transition_event(
+        self, obs: Any, action: Any, reward: Any, next_obs: Any, info: Any
+    ) -> jax.Array:
+        event = self._seen(self.base.transition_event(obs, action, reward, next_obs, info))
+        return jnp.where(jnp.asarray(reward) >= self.level, self.done, event)
+
+    def _seen(self, event: jax.Array) -> jax.Array:
+        return jnp.where(event >= self.done, self.done + 1, event)
 
 
 class Deltas(JaxEvents):
@@ -223,6 +254,9 @@ def in_jax(encoder: EventEncoder, function: EventFunction | None = None) -> JaxE
         function: A JAX function `(obs, action, reward, next_obs, info) -> event id`, for encoders
             that cannot be expressed there; ids are indices of `encoder.symbols_`.
     """
+    if isinstance(encoder, DoneEvents):
+        inside = in_jax(encoder.base, function)
+        return Done(inside, jnp.int32(encoder.done), jnp.float32(encoder.level))
     if function is not None:
         if encoder.collapse_runs:
             raise ValueError(

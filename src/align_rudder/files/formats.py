@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,6 +55,7 @@ class Format:
         groups: Beginnings of the names of further arrays, which whoever reads the file checks.
         header_needed: Whether a file without a header will do, as `np.savez` writes it.
         remedy: What to do about a damaged file, in words.
+        older: What makes the header of an older file one of today, from an earlier release.
     """
 
     kind: str
@@ -64,6 +65,7 @@ class Format:
     groups: tuple[str, ...] = ()
     header_needed: bool = True
     remedy: str = "put back a copy, or write it again"
+    older: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
     def save(
         self,
@@ -81,6 +83,7 @@ class Format:
         header, arrays = load_npz(path, self.kind, self.version, header_needed=self.header_needed)
         with said_of(path, self.remedy):
             said = {k: v for k, v in header.items() if k not in ("format", "version")}
+            said = self.older(said)
             if header:
                 Table(self.header).check(said, "its header")
             others = {k: v for k, v in arrays.items() if k.startswith(self.groups)}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from align_rudder.events.encoders_jax import EventFunction
-from align_rudder.gym.wrapper import INFO_KEYS, check_correction, warn_of_keys
+from align_rudder.gym.wrapper import INFO_KEYS, warn_of_keys
+from align_rudder.settlement import MEMORY, Settlement
 from align_rudder.tracking import TrackedModel
 from align_rudder.tracking_jax import Stream, StreamState
 
@@ -16,7 +17,31 @@ try:
 except ImportError as error:
     raise ImportError('this needs JAX; in a clone: pip install ".[jax]"') from error
 
-__all__ = ["RedistributeReward", "TrackedState"]
+__all__ = ["AccountState", "RedistributeReward", "TrackedState"]
+
+
+class AccountState(NamedTuple):
+    """What `align_rudder.settlement.Account` knows of an episode.
+
+    Attributes:
+        level: The potential.
+        steps: Steps so far.
+        charge: What each step pays back.
+        surplus: Σ R − r_T of the episodes before, older ones counting less.
+        lengths: Their steps, likewise.
+    """
+
+    level: jax.Array
+    steps: jax.Array
+    charge: jax.Array
+    surplus: jax.Array
+    lengths: jax.Array
+
+    @classmethod
+    def new(cls, surplus: Any = 0.0, lengths: Any = 0.0) -> AccountState:
+        """Return the account of an episode that begins, with what is known of those before."""
+        zero, surplus, lengths = jnp.float32(0), jnp.float32(surplus), jnp.float32(lengths)
+        return cls(zero, zero, surplus / jnp.maximum(lengths, 1.0), surplus, lengths)
 
 
 class TrackedState(NamedTuple):
@@ -26,15 +51,17 @@ class TrackedState(NamedTuple):
         env_state: The environment's state.
         stream: The episode so far, as the tracker knows it.
         obs: The last observation, as the environment gave it.
+        account: What was paid, and is to be taken back.
     """
 
     env_state: Any
     stream: StreamState
     obs: Any
+    account: AccountState
 
 
 class RedistributeReward:
-    """Pays each step its redistributed reward, in an environment as gymnax has them.
+    """Pays each step its reward and redistributed share, in an environment as gymnax has them.
 
     `reset(key, params) -> (obs, state)` and `step(key, state, action, params)` are pure functions
     of one environment, for `jit`, `vmap` and `scan`, with the same worlds and random numbers as
@@ -53,8 +80,11 @@ class RedistributeReward:
             and `default_params`, unless `params` are given to `reset` and `step`. Wrap it before
             others do: `LogWrapper(RedistributeReward(env, model))`.
         model: A fitted `AlignRudder`. If it is aligned again, make a new wrapper.
-        correction: "last" adds the correction to the last reward, so that the return is unchanged;
-            "info" leaves it out.
+        settlement: "even", "potential", "last" or "beside", as in `align_rudder.settlement`.
+            "even" remembers what episodes gave from one to the next, in the state, for each
+            environment of a batch its own.
+        gamma: The learner's discount, for "potential".
+        fade: By which share the potential falls with each step, for "potential".
         observe_progress: Whether to append the position on the profile to the observation: a
             one-hot to a vector; a number becomes number × positions + position; a dict gets an
             entry "progress"; all else becomes a dict of "observation" and "progress".
@@ -66,8 +96,10 @@ class RedistributeReward:
         self,
         env: Any,
         model: TrackedModel,
-        correction: Literal["last", "info"] = "last",
-        observe_progress: bool = False,
+        settlement: str = "even",
+        gamma: float = 0.99,
+        fade: float = 0.01,
+        observe_progress: bool = True,
         function: EventFunction | None = None,
     ) -> None:
         # Wrappers pass on what they do not have: only the class tells what is an environment's own.
@@ -82,9 +114,8 @@ class RedistributeReward:
             )
         if not hasattr(model, "tables_"):
             raise ValueError(f"model is a {type(model).__name__}; give a fitted AlignRudder")
-        check_correction(correction)
+        self.settlement = Settlement(settlement, gamma, fade)
         self.env = env
-        self.correction = correction
         self.observe_progress = observe_progress
         self.stream = Stream(model, function)
         self._ends_in_two_ways = hasattr(type(env), "is_truncated")  # from gymnax 1.0 on
@@ -119,6 +150,8 @@ class RedistributeReward:
         last, after, reward, *ends, info = self._step(key_step, state, action, params)
         done = ends[0] | ends[-1]
         first, fresh = self.reset_env(key_reset, params)
+        account = AccountState.new(after.account.surplus, after.account.lengths)
+        fresh = fresh._replace(account=account)
         obs, state = jax.tree.map(
             lambda new, old: jnp.where(done, new, old), (first, fresh), (last, after)
         )
@@ -137,7 +170,7 @@ class RedistributeReward:
     def reset_env(self, key: jax.Array, params: Any) -> tuple[Any, TrackedState]:
         """Return observation and state at the beginning of an episode."""
         obs, env_state = self.env.reset_env(key, params)
-        state = TrackedState(env_state, self.stream.reset(obs), obs)
+        state = TrackedState(env_state, self.stream.reset(obs), obs, AccountState.new())
         return self._observed(state), state
 
     def step_env(
@@ -159,9 +192,37 @@ class RedistributeReward:
         warn_of_keys(info)  # when it is compiled
         own = (reward, stream.given, step.event, step.score, step.subgoal, strategy, correction)
         info = {**info, **dict(zip(INFO_KEYS, own, strict=True))}
-        paid = step.reward + (correction if self.correction == "last" else 0.0)
-        after = TrackedState(env_state, stream, obs)
+        terminated, truncated = ends[0], ends[-1] if self._ends_in_two_ways else False
+        account, paid = self._pay(
+            state.account, reward, step.reward, stream.given, terminated, truncated
+        )
+        after = TrackedState(env_state, stream, obs, account)
         return self._observed(after), after, paid, *ends, info
+
+    def _pay(
+        self,
+        account: AccountState,
+        own: Any,
+        share: Any,
+        given: Any,
+        terminated: Any,
+        truncated: Any,
+    ) -> tuple[AccountState, jax.Array]:
+        """Return the account after a step and its reward; as `align_rudder.settlement.Account`."""
+        kind, gamma, fade = self.settlement.kind, self.settlement.gamma, self.settlement.fade
+        own = jnp.asarray(own, jnp.float32)
+        if kind == "beside":
+            return account, own + share
+        if kind == "potential":
+            level = jnp.where(terminated, 0.0, (1.0 - fade) * account.level + share)
+            return account._replace(level=level), own + gamma * level - account.level
+        steps = account.steps + 1
+        charge = account.charge if kind == "even" else jnp.float32(0)
+        ended = terminated | truncated
+        paid = own + share - charge + jnp.where(ended, charge * steps - given, 0.0)
+        surplus = jnp.where(ended, MEMORY * account.surplus + given - own, account.surplus)
+        lengths = jnp.where(ended, MEMORY * account.lengths + steps, account.lengths)
+        return account._replace(steps=steps, surplus=surplus, lengths=lengths), paid
 
     def _observed(self, state: TrackedState) -> Any:
         obs, cell = state.obs, state.stream.tracker.cell

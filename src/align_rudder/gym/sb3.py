@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from align_rudder.episodes import Episode, tree_index
 from align_rudder.gym.live import Tracker
 from align_rudder.gym.sb3_cloning import ValueBurnIn, clone
 from align_rudder.gym.wrapper import copied, resolve_model
+from align_rudder.settlement import Accounts, Settlement
 from align_rudder.tracking import RewardModel
 
 try:
@@ -74,10 +76,18 @@ class _Redistributing:
     """Replaces the rewards of transitions on their way into a buffer."""
 
     n_envs: int
+    rewards: np.ndarray
+    pos: int
+    buffer_size: int
+    handle_timeout_termination: bool
 
-    def _attach(self, model: RewardModel | str | os.PathLike[str]) -> None:
-        self.model = resolve_model(model)
+    def _attach(
+        self, model: RewardModel | str | os.PathLike[str], settlement: Settlement | str
+    ) -> None:
+        self.model, self.settlement = resolve_model(model), Settlement.of(settlement)
         self._stream = self.model.vector_stream(self.n_envs)
+        self._accounts = Accounts(self.settlement, self.n_envs)
+        self._written = 0  # transitions of each environment so far, also those overwritten
         self.restart()
 
     def restart(self) -> None:
@@ -89,6 +99,8 @@ class _Redistributing:
         """
         self._fresh = np.ones(self.n_envs, bool)
         self._reached: Any = None
+        # Of each step: how many were written before it, its place in the buffer, reward and share.
+        self._episodes: list[list[tuple[int, int, float, float]]] = [[] for _ in range(self.n_envs)]
 
     def _redistributed(
         self,
@@ -99,15 +111,38 @@ class _Redistributing:
         done: np.ndarray,
         infos: list[dict[str, Any]],
     ) -> np.ndarray:
+        """Return the rewards to store; `_settle` then goes over episodes that have ended."""
         if self._reached is not None:
             self._fresh = self._fresh | ~_same(obs, self._reached, self.n_envs)
         if self._fresh.any():
             self._stream.reset(obs, self._fresh)
-        ended = np.asarray(done, bool)
-        share = self._stream.step(obs, action, np.asarray(reward, np.float64), next_obs, infos)
-        share = share + np.where(ended, self._stream.corrections, 0.0)
+            self._accounts.reset(self._fresh)
+            for i in np.flatnonzero(self._fresh):
+                self._episodes[i] = []
+        ended, own = np.asarray(done, bool), np.asarray(reward, np.float64)
+        cut = np.array([bool(info.get("TimeLimit.truncated", False)) for info in infos]) & ended
+        if not self.handle_timeout_termination:  # to the learner, time limits are terminal
+            cut = np.zeros_like(cut)
+        share = self._stream.step(obs, action, own, next_obs, infos)
+        paid = self._accounts.pay(own, share, ended & ~cut, cut)
+        if self.settlement.kind == "even":
+            for i, steps in enumerate(self._episodes):
+                steps.append((self._written, self.pos, own[i], share[i]))
+        self._written += 1
         self._fresh, self._reached = ended, copied(next_obs)
-        return share
+        return paid
+
+    def _settle(self) -> None:
+        """Spread the rest of each episode that has ended over those of its steps still here."""
+        if self.settlement.kind != "even":
+            return
+        for i in np.flatnonzero(self._fresh):
+            if steps := self._episodes[i]:
+                count, at, own, shares = (np.array(values) for values in zip(*steps, strict=True))
+                rewards = self.settlement.rewards(own, shares)
+                held = count >= self._written - self.buffer_size
+                self.rewards[at[held], i] = rewards[held]
+            self._episodes[i] = []
 
 
 def _same(a: Any, b: Any, n: int) -> np.ndarray:
@@ -115,11 +150,14 @@ def _same(a: Any, b: Any, n: int) -> np.ndarray:
     if isinstance(a, dict):
         return np.all([_same(a[key], b[key], n) for key in a], axis=0)
     a, b = np.asarray(a).reshape(n, -1), np.asarray(b).reshape(n, -1)
-    return ((a == b) | ((a != a) & (b != b))).all(axis=1)  # NaN is the same as NaN here
+    return ((a == b) | ((a != a) & (b != b))).all(axis=1)  # NaN is as good as NaN
 
 
 class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
-    """A replay buffer whose rewards are the redistributed ones, the correction on the last step.
+    """A replay buffer whose rewards are the redistributed ones, settled.
+
+    With "even", a transition first has the reward that the wrapper would pay; when its episode has
+    ended, the rest of the return is spread over all its steps.
 
     For off-policy learners on the unwrapped environment, whose logs then show the true rewards:
     `DQN("MlpPolicy", env, replay_buffer_class=RedistributedReplayBuffer,
@@ -128,14 +166,20 @@ class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
     Args:
         *args: As for `ReplayBuffer`.
         model: A fitted model or the path of a saved one.
+        settlement: "even", "last", "beside" or, with the learner's γ,
+            `Settlement("potential", gamma=…)`.
         **kwargs: As for `ReplayBuffer`.
     """
 
     def __init__(
-        self, *args: Any, model: RewardModel | str | os.PathLike[str], **kwargs: Any
+        self,
+        *args: Any,
+        model: RewardModel | str | os.PathLike[str],
+        settlement: Settlement | str = "even",
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self._attach(model)
+        self._attach(model, settlement)
 
     def add(
         self,
@@ -149,16 +193,21 @@ class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
         """Add a transition of each environment with its redistributed reward."""
         reward = self._redistributed(obs, next_obs, action, reward, done, infos)
         super().add(obs, next_obs, action, reward, done, infos)
+        self._settle()
 
 
 class RedistributedDictReplayBuffer(_Redistributing, DictReplayBuffer):
     """The same for dict observations."""
 
     def __init__(
-        self, *args: Any, model: RewardModel | str | os.PathLike[str], **kwargs: Any
+        self,
+        *args: Any,
+        model: RewardModel | str | os.PathLike[str],
+        settlement: Settlement | str = "even",
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self._attach(model)
+        self._attach(model, settlement)
 
     def add(
         self,
@@ -172,12 +221,14 @@ class RedistributedDictReplayBuffer(_Redistributing, DictReplayBuffer):
         """Add a transition of each environment with its redistributed reward."""
         reward = self._redistributed(obs, next_obs, action, reward, done, infos)
         super().add(obs, next_obs, action, reward, done, infos)
+        self._settle()
 
 
 def fill_replay_buffer(
     buffer: ReplayBuffer,
     episodes: Sequence[Episode],
     model: RewardModel | str | os.PathLike[str] | None = None,
+    settlement: Settlement | str | None = None,
 ) -> int:
     """Put demonstrations into a replay buffer with their redistributed rewards.
 
@@ -185,6 +236,7 @@ def fill_replay_buffer(
         buffer: Any replay buffer of Stable-Baselines3.
         episodes: The demonstrations.
         model: The model; None for that of a redistributed buffer.
+        settlement: How rewards are settled; None for the buffer's own way, or "even".
 
     Returns:
         How many transitions were added. A buffer for n environments takes n transitions at once;
@@ -197,7 +249,14 @@ def fill_replay_buffer(
     else:
         fitted = resolve_model(model)
     steps = [(episode, t) for episode in episodes for t in range(len(episode))]
-    rewards = [r for episode in episodes for r in fitted.redistribute(episode).with_correction()]
+    own = buffer.settlement if isinstance(buffer, _Redistributing) else "even"
+    settlement = own if settlement is None else settlement
+    cut = [buffer.handle_timeout_termination and not e.terminated for e in episodes]
+    rewards = [
+        r
+        for episode, goes_on in zip(episodes, cut, strict=True)
+        for r in replace(fitted.redistribute(episode), terminated=not goes_on).settled(settlement)
+    ]
     n = buffer.n_envs
     if len(steps) > buffer.buffer_size * n:
         raise ValueError(
@@ -217,10 +276,12 @@ def fill_replay_buffer(
             np.array([rewards[i] for i in chosen]),
             np.array(ends),
             [
-                {"TimeLimit.truncated": end and e.truncated and not e.terminated}
+                {"TimeLimit.truncated": end and not e.terminated}
                 for (e, _), end in zip(parts, ends, strict=True)
             ],
         )
+        if isinstance(buffer, _Redistributing):
+            buffer._written += 1
     return -(-len(steps) // n) * n
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -13,13 +13,14 @@ from gymnasium.vector.utils import batch_space
 
 from align_rudder.episodes import tree_index
 from align_rudder.gym.wrapper import Redistributing, copied
+from align_rudder.settlement import Accounts
 from align_rudder.tracking import RewardModel
 
 __all__ = ["RedistributeReward"]
 
 
 class RedistributeReward(VectorWrapper, Redistributing):
-    """Pays every step of every sub-environment its redistributed reward, online.
+    """Pays every step of every sub-environment its reward and redistributed share, online.
 
     As `align_rudder.RedistributeReward`, with arrays in `infos` as Gymnasium has them ("event" and
     the mask "_event", …). With autoreset on the next step, the reset step is no transition and pays
@@ -31,7 +32,10 @@ class RedistributeReward(VectorWrapper, Redistributing):
     Args:
         env: The vector environment.
         model: A fitted model, or the path of a saved one.
-        correction: "last" or "info".
+        settlement: "even", "potential", "last" or "beside". The mean rate that "even" takes back is
+            that of all sub-environments.
+        gamma: The learner's discount, for "potential".
+        fade: By which share the potential falls with each step, for "potential".
         observe_progress: Whether to append the position on the profile to the observation.
     """
 
@@ -39,12 +43,15 @@ class RedistributeReward(VectorWrapper, Redistributing):
         self,
         env: VectorEnv,
         model: RewardModel | str | os.PathLike[str],
-        correction: Literal["last", "info"] = "last",
-        observe_progress: bool = False,
+        settlement: str = "even",
+        gamma: float = 0.99,
+        fade: float = 0.01,
+        observe_progress: bool = True,
     ) -> None:
         VectorWrapper.__init__(self, env)
-        self._set_up(model, correction, observe_progress)
+        self._set_up(model, settlement, gamma, fade, observe_progress)
         self._stream = self.model.vector_stream(env.num_envs)
+        self._accounts = Accounts(self.settlement, env.num_envs)
         mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         self._mode = AutoresetMode(mode)
         space = env.single_observation_space
@@ -58,6 +65,7 @@ class RedistributeReward(VectorWrapper, Redistributing):
         if self._progress is not None and (mask is None or mask.all()):
             self._progress.check(self._stream.n_cells)
         self._stream.reset(obs, mask)
+        self._accounts.reset(mask)
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
@@ -80,7 +88,7 @@ class RedistributeReward(VectorWrapper, Redistributing):
         return self._observed(obs), infos
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Step all sub-environments; the rewards are the redistributed ones."""
+        """Step all sub-environments; the rewards are the settled ones."""
         if self._obs is None:
             raise gym.error.ResetNeeded("the wrapper was stepped before reset; call reset()")
         if self._mode == AutoresetMode.DISABLED and self._ended.any():
@@ -91,7 +99,7 @@ class RedistributeReward(VectorWrapper, Redistributing):
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
         done = np.logical_or(terminated, truncated)
         rewards = np.asarray(rewards, np.float64)
-        self._look_at(infos, bool(((rewards != 0) & ~done).any()))
+        self._look_at(infos)
         same_step = self._mode == AutoresetMode.SAME_STEP
         fresh = self._ended if self._mode == AutoresetMode.NEXT_STEP else np.zeros_like(done)
         stepped = ~fresh if fresh.any() else None
@@ -112,8 +120,8 @@ class RedistributeReward(VectorWrapper, Redistributing):
         if done.any():
             corrections = np.where(done, stream.corrections, 0.0)
             self._note(infos, "correction", corrections, done)
-            if self.correction == "last":
-                share = share + corrections
+        terminated, truncated = np.asarray(terminated, bool), np.asarray(truncated, bool)
+        paid = self._accounts.pay(rewards, share, terminated, truncated, stepped)
         restarted = done if same_step else fresh
         if restarted.any():
             if same_step and self._progress is not None:
@@ -121,7 +129,7 @@ class RedistributeReward(VectorWrapper, Redistributing):
             self._restart(obs, restarted)
         self._ended = done if not same_step else np.zeros_like(done)
         self._obs = copied(obs)
-        return self._observed(obs), share, terminated, truncated, infos
+        return self._observed(obs), paid, terminated, truncated, infos
 
     def _final_obs(self, obs: Any, infos: dict[str, Any], done: np.ndarray) -> Any:
         """Return the batch with the true last observation of every episode that ended."""

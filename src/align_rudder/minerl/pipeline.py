@@ -20,6 +20,7 @@ from align_rudder.minerl.events import InventoryEvents
 from align_rudder.minerl.segments import PoolSegment, PoolSubTask, by_subtask, cut
 from align_rudder.minerl.spaces import TASKS
 from align_rudder.model import AlignRudder
+from align_rudder.presets import PAPER
 
 __all__ = [
     "Features",
@@ -130,6 +131,7 @@ def fit_events(
         encoder,
         **{
             "strategies": 1,
+            **PAPER,
             "subgoal_threshold": subgoal_threshold,
             "subgoal_conservation": subgoal_share if subgoal_threshold is None else None,
             "progress": progress,

@@ -18,6 +18,7 @@ from align_rudder.baselines.lstm import LstmRudder
 from align_rudder.episodes import Episode
 from align_rudder.files import Kind, Number, Text, Whole
 from align_rudder.model import AlignRudder
+from align_rudder.presets import PAPER
 from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
 from align_rudder.studies import paper
 from align_rudder.studies.report import Report
@@ -93,7 +94,7 @@ def _fitted(
     if (chosen := MODELS[name].events) is None:
         return LstmRudder(updates=100, seed=seed).fit(demos, random)
     kind, options = chosen
-    return AlignRudder(getattr(events, kind)(**options), strategies=1).fit(demos)
+    return AlignRudder(getattr(events, kind)(**options), strategies=1, **PAPER).fit(demos)
 
 
 def key_steps(episode: Episode) -> np.ndarray:

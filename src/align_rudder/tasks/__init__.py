@@ -2,6 +2,7 @@
 
 from align_rudder.tasks.environment import TabularEnv
 from align_rudder.tasks.key_chest import KeyChestEnv
+from align_rudder.tasks.recipes import RecipesEnv
 from align_rudder.tasks.rooms import RoomsEnv, RoomsMap
 
-__all__ = ["KeyChestEnv", "RoomsEnv", "RoomsMap", "TabularEnv"]
+__all__ = ["KeyChestEnv", "RecipesEnv", "RoomsEnv", "RoomsMap", "TabularEnv"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -41,6 +41,11 @@ class TabularMDP:
         horizon: Steps after which an episode is cut off.
         time_factor: What a reward at step t = 1…horizon is multiplied with (horizon + 1,); all 1
             where rewards do not depend on time.
+        observed: What an agent sees of each state (S,), as a number; each state itself, if not
+            given.
+        labels: What happens with each outcome (S, A, K), an index of `symbols`, -1 for nothing;
+            empty where no events are named.
+        symbols: Names of what may happen.
     """
 
     next_states: np.ndarray
@@ -50,6 +55,9 @@ class TabularMDP:
     starts: np.ndarray
     horizon: int
     time_factor: np.ndarray
+    observed: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    labels: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 0), np.int64))
+    symbols: tuple[Hashable, ...] = ()
 
     def __post_init__(self) -> None:
         shape = self.next_states.shape
@@ -67,6 +75,21 @@ class TabularMDP:
             )
         if (self.probabilities < -1e-12).any():
             raise ValueError("a probability is negative")
+        if not len(self.observed):
+            object.__setattr__(self, "observed", np.arange(shape[0]))
+        if self.observed.shape != (shape[0],) or self.observed.min() < 0:
+            raise ValueError(
+                f"observed has shape {self.observed.shape}; a number per state: {shape[0]}"
+            )
+        if self.labels.size and (
+            self.labels.shape != shape
+            or self.labels.min() < -1
+            or self.labels.max() >= len(self.symbols)
+        ):
+            raise ValueError(
+                f"labels have shape {self.labels.shape} up to {self.labels.max()}; needed are "
+                f"{shape}, below {len(self.symbols)}, the number of symbols"
+            )
         if not np.isclose(self.starts.sum(), 1.0):
             raise ValueError(f"starts must hold {shape[0]} probabilities that sum to 1")
 
@@ -74,6 +97,11 @@ class TabularMDP:
     def n_states(self) -> int:
         """Number of states S."""
         return self.next_states.shape[0]
+
+    @property
+    def n_observations(self) -> int:
+        """How many states an agent can tell apart."""
+        return int(self.observed.max()) + 1
 
     @property
     def n_actions(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from align_rudder.tasks.rooms import RoomsMap
 
-__all__ = ["corridor_picture", "rooms_picture"]
+__all__ = ["corridor_picture", "grid_picture", "rooms_picture"]
 
 CELL = 24
 FLOOR, WALL, GRID = (245, 245, 240), (40, 40, 40), (225, 225, 220)
@@ -50,6 +51,24 @@ def rooms_picture(world: RoomsMap, state: int) -> np.ndarray:
             picture[r * CELL : (r + 1) * CELL, c2 * CELL - 1 : c2 * CELL + 2] = WALL
     picture[:2], picture[-2:], picture[:, :2], picture[:, -2:] = WALL, WALL, WALL, WALL
     _disc(picture, cell, AGENT)
+    return picture
+
+
+def grid_picture(
+    size: int,
+    agent: tuple[int, int],
+    items: Sequence[tuple[int, int]],
+    others: Sequence[tuple[int, int]],
+    following: tuple[int, int],
+) -> np.ndarray:
+    """Return a grid with items (blue), the one that comes next (green), other stations (grey)."""
+    picture = _blank(size, size)
+    for cell in others:
+        _fill(picture, cell, GRID)
+    for cell in items:
+        _fill(picture, cell, ARRIVAL)
+    _fill(picture, following, TARGET)
+    _disc(picture, agent, AGENT)
     return picture
 
 

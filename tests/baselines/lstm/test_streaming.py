@@ -10,6 +10,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from settled import KINDS, arguments, check_settled, settlement
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 from toys import mixed
 
@@ -29,7 +30,8 @@ def test_return_equivalence_and_streams_for_any_episode(lever_model, states, rew
     rr = lever_model.redistribute(episode)
     tolerance = 1e-12 * max(1.0, np.abs(episode.rewards).sum())
     assert rr.rewards.sum() + rr.correction == pytest.approx(episode.ret, rel=0, abs=tolerance)
-    assert rr.with_correction().sum() == pytest.approx(episode.ret, rel=0, abs=tolerance)
+    for kind in ("even", "last"):
+        assert rr.settled(kind).sum() == pytest.approx(episode.ret, rel=0, abs=10 * tolerance)
     np.testing.assert_allclose(rr.kappa, episode.ret - np.cumsum(rr.rewards))
     np.testing.assert_allclose(
         rr.scores, np.diff(lever_model.predict(episode)).cumsum(), rtol=0, atol=1e-6
@@ -87,15 +89,17 @@ def play(env, actions, seed=0):
     return ar.Episode(observations, actions[: len(rewards)], original), rewards, infos
 
 
-def test_wrapper_pays_what_redistribute_says(lake, lake_model):
-    env = ar.RedistributeReward(lake, lake_model)
-    outcomes = set()
+@pytest.mark.parametrize("kind", KINDS)
+def test_wrapper_pays_what_redistribute_says(lake, lake_model, kind):
+    env = ar.RedistributeReward(lake, lake_model, **arguments(kind))
+    outcomes, before = set(), []
     for seed in range(20):
         rng = np.random.default_rng(seed)
         actions = [1, 1, 2, 2, 1, 2] if seed % 3 == 0 else rng.integers(0, 4, 200).tolist()
         episode, rewards, infos = play(env, actions, seed)
         rr = lake_model.redistribute(episode)
-        np.testing.assert_allclose(rewards, rr.with_correction(), rtol=0, atol=1e-12)
+        check_settled(kind, rewards, rr, before)
+        before.append((rr.own, rr.rewards))
         np.testing.assert_array_equal([info["score"] for info in infos], rr.scores)
         assert {info["event"] for info in infos} == {-1}
         assert {info["subgoal"] for info in infos} == {0}
@@ -113,14 +117,16 @@ def test_checkers_of_gymnasium_and_stable_baselines(lake, lake_model):
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_vector_wrapper_pays_the_same(lake_model, mode):
+@pytest.mark.parametrize("kind", ["potential", "last", "beside"])
+def test_vector_wrapper_pays_the_same(lake_model, mode, kind):
     def make():
         return gym.make("FrozenLake-v1", is_slippery=False, max_episode_steps=15)
 
-    env = ar.vector.RedistributeReward(SyncVectorEnv([make] * 3, autoreset_mode=mode), lake_model)
+    env = SyncVectorEnv([make] * 3, autoreset_mode=mode)
+    env = ar.vector.RedistributeReward(env, lake_model, **arguments(kind))
     rng = np.random.default_rng(0)
     env.reset(seed=0)
-    single = ar.RedistributeReward(make(), lake_model)
+    single = ar.RedistributeReward(make(), lake_model, **arguments(kind))
     running, waiting, compared = [[] for _ in range(3)], np.zeros(3, bool), 0
     for _ in range(120):
         actions = rng.integers(0, 4, 3)
@@ -138,23 +144,25 @@ def test_vector_wrapper_pays_the_same(lake_model, mode):
     assert compared > 15
 
 
-def test_replay_buffer_holds_the_redistributed_rewards(lake_data, lake_model):
+@pytest.mark.parametrize("kind", KINDS)
+def test_replay_buffer_holds_the_redistributed_rewards(lake_data, lake_model, kind):
     from align_rudder.gym.sb3 import RedistributedReplayBuffer, fill_replay_buffer
 
     space = gym.spaces.Discrete(16), gym.spaces.Discrete(4)
-    buffer = RedistributedReplayBuffer(200, *space, model=lake_model)
+    options = {"model": lake_model, "settlement": settlement(kind)}
+    buffer = RedistributedReplayBuffer(200, *space, **options)
     _, demos = lake_data
     n = fill_replay_buffer(buffer, demos)
-    expected = np.concatenate([lake_model.redistribute(e).with_correction() for e in demos])
-    np.testing.assert_allclose(buffer.rewards[:n, 0], expected, rtol=1e-6)
-    filled = RedistributedReplayBuffer(200, *space, model=lake_model)
+    expected = [lake_model.redistribute(e).settled(settlement(kind)) for e in demos]
+    np.testing.assert_allclose(buffer.rewards[:n, 0], np.concatenate(expected), atol=1e-6)
+    filled = RedistributedReplayBuffer(200, *space, **options)
     for episode in demos:
         for t in range(len(episode)):
             states = np.asarray(episode.observations)[t : t + 2]
             done = np.array([t == len(episode) - 1])
             action, reward = np.array([episode.actions[t]]), np.array([episode.rewards[t]])
             filled.add(states[:1], states[1:], action, reward, done, [{}])
-    np.testing.assert_allclose(filled.rewards[:n, 0], expected, rtol=1e-6)
+    np.testing.assert_allclose(filled.rewards[:n, 0], np.concatenate(expected), atol=1e-6)
 
 
 def test_spec_rebuilds_the_stack_from_the_path(lake, lake_model, tmp_path):
@@ -167,13 +175,22 @@ def test_spec_rebuilds_the_stack_from_the_path(lake, lake_model, tmp_path):
     assert isinstance(again.model, LstmRudder)
 
 
+def test_there_is_no_progress_to_observe(lake, lake_model):
+    env = ar.RedistributeReward(lake, lake_model, observe_progress=True)
+    assert env.observation_space == lake.observation_space
+    episode, *_ = play(env, [1, 1, 2, 2, 1, 2])
+    assert episode.observations.tolist() == [0, 4, 8, 9, 10, 14, 15]
+    many = SyncVectorEnv([lambda: lake])
+    env = ar.vector.RedistributeReward(many, lake_model)
+    assert env.single_observation_space == lake.observation_space
+    assert env.reset(seed=0)[0].tolist() == [0]
+
+
 def test_wrappers_refuse_what_does_not_fit(lake, lake_model):
     with pytest.raises(ValueError, match=r"shapes.*\[4\]"):
         ar.RedistributeReward(gym.make("CartPole-v1"), lake_model)
     small = gym.make("FrozenLake-v1", desc=["SF", "FG"])
     with pytest.raises(ValueError, match=r"fitted on states 0 to \d+.*Discrete\(4\)"):
         ar.RedistributeReward(small, lake_model)
-    with pytest.raises(ValueError, match="an LSTM has none"):
-        ar.RedistributeReward(lake, lake_model, observe_progress=True)
     with pytest.raises(ValueError, match="not fitted"):
         ar.RedistributeReward(lake, LstmRudder())

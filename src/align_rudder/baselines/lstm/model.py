@@ -248,7 +248,9 @@ class LstmRudder(Estimator):
         """
         g, n = self._standardised(episode), len(episode)
         scores, nowhere = (g[1:] - g[0]) * self.scale_, np.zeros(n, np.int64)
-        return Redistribution.from_scores(scores, np.full(n, NO_EVENT), nowhere, episode.ret, 1.0)
+        return Redistribution.from_scores(
+            scores, np.full(n, NO_EVENT), nowhere, episode.rewards, 1.0, episode.terminated
+        )
 
     def stream(self) -> LstmStream:
         """Return a stream for one running episode at a time."""

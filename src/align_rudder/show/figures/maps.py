@@ -100,6 +100,7 @@ def _cell(grid: Grid, state: Any) -> Cell:
 
 def cell_events(encoder: EventEncoder, grid: Grid) -> np.ndarray:
     """Return the event of each cell, -1 for none; where states differ, that of most of them."""
+    encoder = encoder.base
     if not isinstance(encoder, StateEvents):
         raise ValueError(
             f"the model's events are {type(encoder).__name__}; only clusters of states "

@@ -48,7 +48,7 @@ def episode_data(
 def demonstration_data(model: AlignRudder, index: int) -> dict[str, Any]:
     """Return what the report shows of a demonstration; the model does not hold its rewards."""
     encoded = model.encoded_[index]
-    rr = model._redistribute(encoded, model.returns_[index])
+    rr = model.demonstration(index)
     data = _shown(rr, encoded, f"Demonstration {index}", None)
     for k, strategy in enumerate(model.strategies_):
         if index in strategy.members:

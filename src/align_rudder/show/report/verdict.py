@@ -28,7 +28,7 @@ def verdict_data(model: AlignRudder, shown: list[dict[str, Any]], left_out: int)
         shown: The data of the episodes that are shown.
         left_out: How many episodes are not.
     """
-    found = [model._redistribute(e, g) for e, g in zip(model.encoded_, model.returns_, strict=True)]
+    found = [model.demonstration(i) for i in range(len(model.encoded_))]
     returns = np.array(model.returns_)
     given = np.array([rr.rewards.sum() for rr in found])
     corrections = np.array([abs(rr.correction) for rr in found])

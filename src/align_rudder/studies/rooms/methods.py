@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.resources import files
 from inspect import signature
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from align_rudder.files import Table, Text, kind_like, read_json
+from align_rudder.presets import PAPER
 
 if TYPE_CHECKING:
     from align_rudder.baselines import Result
@@ -44,6 +46,7 @@ class Method:
         grid: Values of its hyper-parameters; every method has the same number of combinations. None
             for a variant of Align-RUDDER, which has the hyper-parameters of that.
         fixed: Arguments that are not searched.
+        always: Arguments that make the learner the one of the paper; no part of what is recorded.
         network: Names of the hyper-parameters with which its network is trained, if it has one.
     """
 
@@ -54,13 +57,19 @@ class Method:
     grid: Mapping[str, Sequence[Any]] | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
     network: tuple[str, ...] | None = None
+    always: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def learn(self) -> Callable[..., Result]:
-        """The learner."""
+    def function(self) -> Callable[..., Result]:
+        """The learner, with the defaults of the library."""
         from align_rudder import baselines
 
         return getattr(baselines, self.learner)
+
+    @property
+    def learn(self) -> Callable[..., Result]:
+        """The learner as the study has it."""
+        return partial(self.function, **self.always)
 
     def configurations(self) -> list[dict[str, Any]]:
         """Return every combination of the grid."""
@@ -80,9 +89,20 @@ _SQIL = {
 }
 
 
+_AS_IN_THE_PAPER = {
+    "bootstrap": False,
+    "gamma": 1.0,
+    "settlement": None,
+    "progress": False,
+    "options": PAPER,
+}
+"""The paper's learner: from the shares of the redistribution alone, no discount but the trace."""
+
+
 def _variant(label: str, color: str, marker: str, **fixed: Any) -> Method:
     """Return a variant of Align-RUDDER."""
-    return Method(label, "learn_align_rudder", color, marker, fixed=fixed)
+    always = _AS_IN_THE_PAPER
+    return Method(label, "learn_align_rudder", color, marker, fixed=fixed, always=always)
 
 
 METHODS: dict[str, Method] = {
@@ -97,6 +117,7 @@ METHODS: dict[str, Method] = {
             "learning_rate": (0.1, 0.2),
             "trace": (0.8, 0.9),
         },
+        always=_AS_IN_THE_PAPER,
     ),
     "bc-q": Method(
         "BC+Q",
@@ -179,7 +200,7 @@ METHODS: dict[str, Method] = {
     "direct": _variant("A, direct", "orange", "^", method="direct"),
     "method-c": _variant("C, Q-learning on R", "sky", "P", method="q-learning"),
     "subtasks": _variant("A, one table per sub-task", "purple", "v", subtasks=True),
-    "settled": _variant("A, correction on last step", "#8F4E73", "<", settle=True),
+    "settled": _variant("A, correction on last step", "#8F4E73", "<", settlement="last"),
 }
 
 COMPARED = tuple(name for name, method in METHODS.items() if method.grid is not None)
@@ -234,7 +255,7 @@ def read_parameters(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
 def _arguments_of(method: Method) -> Table:
     """Return what a method's hyper-parameters may be: arguments of its learner with a default."""
     given = {
-        name: argument.default for name, argument in signature(method.learn).parameters.items()
+        name: argument.default for name, argument in signature(method.function).parameters.items()
     }
     plain = (bool, int, float, str, tuple)
     kinds = {k: kind_like(v) for k, v in given.items() if isinstance(v, plain) and k != "seed"}

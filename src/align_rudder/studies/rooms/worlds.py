@@ -12,6 +12,7 @@ from matplotlib.patches import Patch, Rectangle
 from align_rudder.episodes import Episode
 from align_rudder.events import StateEvents
 from align_rudder.model import AlignRudder
+from align_rudder.presets import PAPER
 from align_rudder.show.figures import event_color, grid_of
 from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
 from align_rudder.show.figures.maps import draw_clusters, draw_walls
@@ -55,7 +56,7 @@ def trajectory_figure() -> Figure:
     axes = figure.subplots(2, len(envs), squeeze=False, width_ratios=widths, height_ratios=[3, 2])
     for (above, below), (title, env) in zip(axes.T, envs.items(), strict=True):
         demos = env.demonstrations(10, _SEED)
-        model = AlignRudder(StateEvents(max_events=15), strategies=1).fit(demos)
+        model = AlignRudder(StateEvents(max_events=15), strategies=1, **PAPER).fit(demos)
         episode = env.demonstrations(1, _SEED + 1)[0]
         _path(above, env, episode)
         above.set_title(title, fontsize=10, loc="left")

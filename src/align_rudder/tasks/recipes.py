@@ -1,0 +1,218 @@
+"""Recipes: items to be visited in order, in a layout drawn anew for every task.
+
+Logs of other layouts show the order, but no state and no action to copy. Where the inventory is
+hidden, the agent does not see how far it has come.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from align_rudder.files import Choice, Flag, Whole, check_values
+from align_rudder.tasks.environment import TabularEnv
+from align_rudder.tasks.mdp import Outcome, TabularMDP
+from align_rudder.tasks.pictures import grid_picture
+
+__all__ = ["RecipesEnv"]
+
+_MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
+_LOST = "lost "
+
+
+class RecipesEnv(TabularEnv):
+    """Stations of items and distractors on a grid; a recipe of items must be visited in order.
+
+    The recipe is that of `recipe_seed`, the layout that of `seed`: logs of the same recipe in other
+    layouts are event logs (`log`) from which `AlignRudder.fit_events` learns the order. The reward
+    is 1 when the last item of the recipe is visited, which ends the episode.
+
+    Args:
+        length: Items of the recipe, L; the same one may come again, not twice in a row.
+        items: Kinds of items.
+        distractors: Kinds of stations that no recipe needs.
+        size: Width and height of the grid.
+        hidden: Whether the agent sees only where it is, not how far it has come.
+        wrong: What a wrong item does: "nothing", or "undo": the last right one is lost.
+        seed: Seed of the layout.
+        recipe_seed: Seed of the recipe.
+        horizon: Time limit; None for 25 steps for each item.
+        render_mode: "rgb_array", "human" or None.
+    """
+
+    def __init__(
+        self,
+        length: int = 8,
+        items: int = 6,
+        distractors: int = 4,
+        size: int = 8,
+        hidden: bool = True,
+        wrong: str = "nothing",
+        seed: int = 0,
+        recipe_seed: int = 0,
+        horizon: int | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        check_values(
+            length=(length, Whole(1, 100)),
+            items=(items, Whole(2, 26)),
+            distractors=(distractors, Whole(0, 26)),
+            size=(size, Whole(2, 100)),
+            hidden=(hidden, Flag()),
+            wrong=(wrong, Choice(("nothing", "undo"))),
+        )
+        if items + distractors >= size * size:
+            raise ValueError(
+                f"{items} items and {distractors} distractors do not fit on {size} × {size} cells "
+                "with one to start from"
+            )
+        self.length, self.items, self.distractors, self.size = length, items, distractors, size
+        self.hidden, self.wrong, self.layout_seed = hidden, wrong, seed
+        self.horizon = 25 * length if horizon is None else horizon
+        rng = np.random.default_rng([recipe_seed, length, items])
+        recipe = [int(rng.integers(items))]
+        while len(recipe) < length:
+            following = int(rng.integers(items))
+            if following != recipe[-1]:
+                recipe.append(following)
+        self.recipe: tuple[int, ...] = tuple(recipe)
+        places = np.random.default_rng([seed, size]).permutation(size * size)
+        self.stations = places[: items + distractors]
+        self.start = int(places[items + distractors])
+        super().__init__(render_mode)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Names of what may happen: an item is visited, or one is lost."""
+        names = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: self.items])
+        names += tuple("abcdefghijklmnopqrstuvwxyz"[: self.distractors])
+        return names + (tuple(_LOST + n for n in names[: self.items]) if self.undo else ())
+
+    @property
+    def undo(self) -> dict[str, str]:
+        """Which event takes back which, for `AlignRudder(undo=…)`; empty if none does."""
+        names = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: self.items]
+        return {_LOST + name: name for name in names} if self.wrong == "undo" else {}
+
+    def _tables(self) -> TabularMDP:
+        cells, stages = self.size**2, self.length
+        station_at = np.full(cells, -1)
+        station_at[self.stations] = np.arange(len(self.stations))
+        outcomes: list[list[list[Outcome]]] = []
+        labels = np.full((cells * stages, 4, 1), -1, np.int64)
+        for stage in range(stages):
+            for cell in range(cells):
+                row: list[list[Outcome]] = []
+                for a in range(4):
+                    there = self._move(cell, a)
+                    after, label = self._visit(stage, station_at[there] if there != cell else -1)
+                    labels[stage * cells + cell, a, 0] = label
+                    ended = after == stages
+                    reached = there + cells * (0 if ended else after)
+                    row.append([(1.0, reached, float(ended), ended)])
+                outcomes.append(row)
+        starts = np.zeros(cells * stages)
+        starts[self.start] = 1.0
+        mdp = TabularMDP.from_outcomes(outcomes, starts, self.horizon)
+        states = np.arange(cells * stages)
+        return TabularMDP(
+            mdp.next_states,
+            mdp.cumulative,
+            mdp.rewards,
+            mdp.terminal,
+            mdp.starts,
+            mdp.horizon,
+            mdp.time_factor,
+            observed=states % cells if self.hidden else states,
+            labels=labels,
+            symbols=self.symbols,
+        )
+
+    def _move(self, cell: int, action: int) -> int:
+        row, column = divmod(cell, self.size)
+        down, right = _MOVES[action]
+        if 0 <= row + down < self.size and 0 <= column + right < self.size:
+            return (row + down) * self.size + column + right
+        return cell
+
+    def _visit(self, stage: int, station: int) -> tuple[int, int]:
+        """Return how many items are right after a station is visited, and what happened."""
+        if station < 0:
+            return stage, -1
+        if station == self.recipe[stage]:
+            return stage + 1, station
+        if self.wrong == "undo" and stage > 0 and station < self.items:
+            return stage - 1, self.items + self.distractors + self.recipe[stage - 1]
+        return stage, station
+
+    def _observe(self, state: int) -> Any:
+        return int(self.mdp.observed[state])
+
+    def _space(self) -> Any:
+        from gymnasium import spaces
+
+        return spaces.Discrete(self.mdp.n_observations)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take one step; `info["happened"]` names what happened, if anything did."""
+        before = self._state
+        obs, reward, terminated, truncated, info = super().step(action)
+        label = int(self.mdp.labels[before, int(action), 0]) if before >= 0 else -1
+        return obs, reward, terminated, truncated, {**info, "happened": self._name(label)}
+
+    def _name(self, label: int) -> str:
+        return self.symbols[label] if label >= 0 else ""
+
+    def log(self, seed: int = 0, detours: float = 0.5) -> list[str]:
+        """Return what happens on the shortest ways from item to item, as an event log.
+
+        Args:
+            seed: Seed of the detours.
+            detours: Before each item, the probability of a detour over another station.
+        """
+        rng = np.random.default_rng([seed, self.layout_seed])
+        cell, stage, events = self.start, 0, []
+        while stage < self.length:
+            goals = [int(self.stations[self.recipe[stage]])]
+            if rng.random() < detours:
+                goals = [int(rng.choice(self.stations)), *goals]
+            for goal in goals:
+                while cell != goal and stage < self.length:
+                    a = self._towards(cell, goal, rng)
+                    state = stage * self.size**2 + cell
+                    label = int(self.mdp.labels[state, a, 0])
+                    cell = self._move(cell, a)
+                    if label >= 0:
+                        events.append(self.symbols[label])
+                    stage = (
+                        self.length
+                        if self.mdp.terminal[state, a, 0]
+                        else int(self.mdp.next_states[state, a, 0]) // self.size**2
+                    )
+            if stage < self.length and cell == int(self.stations[self.recipe[stage]]):
+                # It stands on the item that comes next: off it and back.
+                a = next(a for a in rng.permutation(4) if self._move(cell, int(a)) != cell)
+                off = self._move(cell, int(a))
+                station = np.flatnonzero(self.stations == off)
+                stage, label = self._visit(stage, int(station[0]) if len(station) else -1)
+                events += [self.symbols[label]] if label >= 0 else []
+                cell = off
+        return events
+
+    def _towards(self, cell: int, goal: int, rng: np.random.Generator) -> int:
+        """Return an action that comes closer to a cell."""
+        (row, column), (to_row, to_column) = divmod(cell, self.size), divmod(goal, self.size)
+        ways = []
+        if to_row != row:
+            ways.append(2 if to_row > row else 0)
+        if to_column != column:
+            ways.append(1 if to_column > column else 3)
+        return int(rng.choice(ways))
+
+    def _picture(self, state: int) -> np.ndarray:
+        places = [divmod(int(place), self.size) for place in self.stations]
+        following = self.recipe[state // self.size**2]
+        agent = divmod(state % self.size**2, self.size)
+        items, others = places[: self.items], places[self.items :]
+        return grid_picture(self.size, agent, items, others, places[following])
