@@ -193,9 +193,8 @@ def test_demonstrations_are_cut_at_the_events_of_the_subgoals(two, strategy):
     tasks = two.subtasks(strategy=strategy)
     consensus = ["KDSC", "CSDK"][strategy]
     assert "".join(task.goal.symbol for task in tasks) == consensus
-    demos = [(RUNS + BACK)[i] for i in chosen.members]
-    for i, demo in enumerate(demos):
-        at = 0
+    for i in chosen.members:
+        demo, at = (RUNS + BACK)[i], 0
         for task in tasks:
             (segment,) = [s for s in task.segments if s.episode == i]
             assert segment.start == at

@@ -130,7 +130,7 @@ def test_options_reach_the_model(files, capsys):
     model = ar.AlignRudder.load(files / "m.npz")
     assert model.events_.keys == ["log", "plank"]
     assert len(model.events_.base.symbols_) <= 4
-    assert len(model.returns_) == 3
+    assert len(model.used_) == 3
 
 
 @pytest.mark.parametrize(
@@ -321,3 +321,22 @@ def test_commands_start_where_folders_cannot_be_locked():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "error: there is no file none.npz" in found.stderr
+
+
+def test_failures_random_episodes_and_columns_by_share(files, capsys):
+    lines = [{"events": list("KADBC")}, {"events": list("KDC")}, {"events": list("KDLC")}]
+    lines += [{"events": list("KLL"), "success": False}, {"events": list("KDAC"), "success": True}]
+    (files / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (files / "random.jsonl").write_text('["K", "L", "A"]\n["L", "A", "B"]\n')
+    random = ("--random", files / "random.jsonl", "--baseline", 0)
+    options = ("--min-conservation", 0.8, "--strategies", 1)
+    assert run("fit", files / "runs.jsonl", "-o", files / "m.npz", *random, *options) == 0
+    said = capsys.readouterr()
+    assert "sequences [3] are failures" in said.err
+    assert said.out.startswith("a random policy earns ")
+    model = ar.AlignRudder.load(files / "m.npz")
+    assert model.returns_ == [1.0] * 4
+    assert model.min_conservation == 0.8
+    assert "".join(model.profile_.consensus()) == "KDC"
+    assert [len(e.events) for e in model.chance_.failures] == [3]
+    assert len(model.chance_.random) == 2

@@ -127,9 +127,8 @@ def fit_demonstrations(task: DiamondTask, demos: Sequence[Demonstration]) -> Ali
     if without:
         raise ValueError(f"demonstrations {without} found no diamond; give only runs that did")
     episodes = [demo.episode(task) for demo in demos]
-    return AlignRudder(DeltaEvents(max_events=20, keys=FEATURES), strategies=1, **PAPER).fit(
-        episodes
-    )
+    events = DeltaEvents(max_events=20, keys=FEATURES)
+    return AlignRudder(events, strategies=1, **PAPER).fit(episodes)
 
 
 # The expert's runs
