@@ -46,14 +46,16 @@ def walks(rng, n):
 
 def test_a_sub_goal_is_paid_what_was_redistributed_since_the_one_before(lake, demos, rng):
     model = ar.AlignRudder(subgoal_conservation=1.0).fit(demos)  # not all columns are sub-goals
-    env, inner = ar.SubTaskReward(lake, model, settle=False), gym.make("FrozenLake-v1", **LAKE)
-    plain = ar.RedistributeReward(inner, model, "beside")
+    inner = gym.make("FrozenLake-v1", **LAKE)
+    env = ar.SubTaskReward(lake, model, "beside")
+    plain = ar.RedistributeReward(inner, model, "beside", observe_progress=False)
     waited = 0
     for path in walks(rng, 60):
         rewards, infos, _ = play(env, path)
-        paid, plain_infos, _ = play(plain, path)
-        shares = paid - [info["original_reward"] for info in plain_infos[1:]]
+        shares, plain_infos, _ = play(plain, path)
         due = 0.0
+        own = np.array([info["original_reward"] for info in infos[1:]])
+        rewards, shares = rewards - own, shares - own  # the environment's own stays at its step
         for share, reward, info, other in zip(shares, rewards, infos[1:], plain_infos[1:]):
             due += share
             assert info["subgoal"] == other["subgoal"]
@@ -67,9 +69,10 @@ def test_a_sub_goal_is_paid_what_was_redistributed_since_the_one_before(lake, de
     assert waited > 10
 
 
-def test_the_return_is_unchanged(model, rng):
+@pytest.mark.parametrize("settlement", ["even", "last"])
+def test_the_return_is_unchanged(model, rng, settlement):
     short = gym.make("FrozenLake-v1", **LAKE, max_episode_steps=12)
-    env = ar.SubTaskReward(short, model)
+    env = ar.SubTaskReward(short, model, settlement)
     ends = set()
     for path in walks(rng, 60):
         rewards, infos, _ = play(env, path)
@@ -94,7 +97,8 @@ def test_several_strategies_have_places_of_their_own():
             return {"letter": np.int64(10)}, {}
 
         def step(self, action):
-            return {"letter": np.int64(action)}, 0.0, False, False, {}
+            ends = action in (2, 5)
+            return {"letter": np.int64(action)}, float(ends), ends, False, {}
 
     demos = []
     for way in (w.split() for group in ways for w in group):
@@ -115,12 +119,12 @@ def test_several_strategies_have_places_of_their_own():
     assert len(places) == 6
 
 
-@pytest.mark.parametrize("settle", [True, False])
+@pytest.mark.parametrize("settlement", ["even", "potential", "last", "beside"])
 @pytest.mark.parametrize("observe", [True, False])
 @pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")
-def test_judged_by_the_checkers(lake, model, chest, observe, settle):
+def test_judged_by_the_checkers(lake, model, chest, observe, settlement):
     for env, fitted in ((lake, model), (gym.make(KEY_CHEST), chest)):
-        wrapped = ar.SubTaskReward(env, fitted, observe, settle)
+        wrapped = ar.SubTaskReward(env, fitted, settlement, observe_subgoal=observe)
         check_env(wrapped, skip_render_check=True)
         sb3_check_env(wrapped)
 
@@ -146,29 +150,30 @@ def q_learning(env, episodes, seed, gamma=0.95, epsilon=0.2):
             obs, reward, terminated, truncated, info = env.step(action)
             over = terminated or truncated
             returned += info.get("original_reward", reward)
-            target = reward + gamma * (0.0 if terminated else values(obs).max())
+            target = reward + gamma * (0.0 if over else values(obs).max())
             q[action] += 0.2 * (target - q[action])
         solved.append(returned > 0)
     return float(np.mean(solved[-20:]))
 
 
-@pytest.mark.parametrize("settle", [True, False])
-def test_tabular_learning_with_sub_goals_where_plain_reward_fails(chest, settle):
+@pytest.mark.parametrize("settlement", ["even", "potential", "last", "beside"])
+def test_tabular_learning_with_sub_goals_where_plain_reward_fails(chest, settlement):
     """KeyChest pays on the last of 32 steps; with 13 cells plain Q-learning never gets there."""
 
     def long(wrapped):
         env = gym.make(KEY_CHEST, length=13)
-        return ar.SubTaskReward(env, chest, settle=settle) if wrapped else env
+        return ar.SubTaskReward(env, chest, settlement, gamma=0.95) if wrapped else env
 
-    assert max(q_learning(long(False), 300, seed) for seed in range(3)) == 0.0
-    assert min(q_learning(long(True), 300, seed) for seed in range(3)) == 1.0
+    assert max(q_learning(long(False), 500, seed) for seed in range(2)) == 0.0
+    taught = [q_learning(long(True), 500, seed) for seed in range(4)]
+    assert np.mean(taught) >= (1.0 if settlement == "potential" else 0.7)
 
 
 def test_it_is_rebuilt_from_the_spec(lake, model, tmp_path):
     model.save(tmp_path / "model.npz")
-    env = gym.make(ar.SubTaskReward(lake, tmp_path / "model.npz", settle=False).spec)
+    env = gym.make(ar.SubTaskReward(lake, tmp_path / "model.npz", "last").spec)
     assert env.observation_space == gym.spaces.Discrete(16 * (len(model.subgoals_) + 1))
-    assert not env.settle
+    assert env.settlement.kind == "last"
 
 
 def test_bad_use(lake, model):

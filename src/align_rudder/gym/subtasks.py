@@ -12,6 +12,7 @@ from gymnasium.utils import RecordConstructorArgs
 from align_rudder.gym.spaces import ProgressSpace
 from align_rudder.gym.wrapper import copied, resolve_model
 from align_rudder.model import AlignRudder
+from align_rudder.settlement import Account, Settlement
 
 __all__ = ["SubTaskReward"]
 
@@ -20,8 +21,9 @@ class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
     """Pays the reward of a sub-goal on the step that reaches it, and shows which one is next.
 
     The redistributed reward of a sub-task depends on how it was done; at its end it is due, as that
-    of an option is. All redistributed reward since the sub-goal before is paid then, and nothing
-    between. With the sub-goal in the observation a learner without memory knows what is to be done.
+    of an option is. All redistributed reward since the sub-goal before is paid then, and none of it
+    between; the environment's own reward stays at its step. With the sub-goal in the observation a
+    learner without memory knows what is to be done.
 
     `info` holds "original_reward", "subgoal" (index of the next sub-goal, their number when none is
     left), "reached" (whether the step reached a sub-goal) and "strategy".
@@ -29,16 +31,20 @@ class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
     Args:
         env: The environment.
         model: A fitted `AlignRudder`, or the path of a saved one, which `env.spec` can then store.
+        settlement: "even" (the rest of the return is spread over the steps: the sum is the return),
+            "potential" (keeps the best policies exactly), "last" (on the last step) or "beside"
+            (nothing is taken back: not return-equivalent).
+        gamma: The learner's discount, for "potential".
+        fade: By which share the potential falls with each step, for "potential".
         observe_subgoal: Whether to add the next sub-goal to the observation: a one-hot at the end
             of a vector; a number becomes number × sub-goals + sub-goal; a dict gets an entry
             "subgoal" (one-hot); anything else becomes a dict of "observation" and "subgoal". That
             none is left is a place of its own; with several strategies each has its places.
-        settle: Whether the last step pays what is left of the environment's return, so that the
-            return is unchanged. Otherwise only sub-goals are paid.
 
     Notes:
-        With r_t the redistributed reward and t_1 < t_2 < … the steps that reach sub-goals, step
-        t_k pays Σ_{t_{k−1} < t ≤ t_k} r_t; with `settle` the last one also G − Σ of all paid.
+        With R_t the redistributed reward and t_1 < t_2 < … the steps that reach sub-goals, the
+        share of step t_k is Σ_{t_{k−1} < t ≤ t_k} R_t, that of all others 0. They are settled as
+        those of `align_rudder.RedistributeReward`.
 
     Example:
         >>> import align_rudder as ar
@@ -57,14 +63,18 @@ class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
         self,
         env: gym.Env[Any, Any],
         model: AlignRudder | str | os.PathLike[str],
+        settlement: str = "even",
+        gamma: float = 0.99,
+        fade: float = 0.01,
         observe_subgoal: bool = True,
-        settle: bool = True,
     ) -> None:
         RecordConstructorArgs.__init__(
             self,
             model=os.fspath(model) if isinstance(model, os.PathLike) else model,
+            settlement=settlement,
+            gamma=gamma,
+            fade=fade,
             observe_subgoal=observe_subgoal,
-            settle=settle,
             _disable_deepcopy=True,
         )
         gym.Wrapper.__init__(self, env)
@@ -74,7 +84,8 @@ class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
                 f"the model is a {type(fitted).__name__}, which has no sub-goals; give a fitted "
                 "AlignRudder"
             )
-        self.model, self.settle = fitted, settle
+        self.model, self.settlement = fitted, Settlement(settlement, gamma, fade)
+        self._account = Account(self.settlement)
         self._stream = fitted.stream()
         self._stream.check_space(env.observation_space)
         self._first = self._places()
@@ -83,7 +94,7 @@ class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
             space = ProgressSpace(env.observation_space, int(self._first[-1]), "subgoal")
             self._observed_space, self.observation_space = space, space.space
         self._obs: Any = None
-        self._running, self._due, self._paid = False, 0.0, 0.0
+        self._running, self._due = False, 0.0
 
     def _places(self) -> np.ndarray:
         """Return where the places of each strategy begin, and their number."""
@@ -105,7 +116,8 @@ class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
         if self._observed_space is not None:
             self._observed_space.check(int(self._first[-1]))
         self._obs, self._running = copied(obs), True
-        self._due, self._paid = 0.0, 0.0
+        self._due = 0.0
+        self._account.reset()
         return self._observed(obs), {**info, "subgoal": self._stream.subgoal}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -119,14 +131,11 @@ class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
         self._due += stream.step(self._obs, action, float(reward), obs, info)
         goals = self.model.strategies_[stream.strategy].subgoals
         reached = any(goal.column == stream.column for goal in goals)
-        paid = 0.0
+        share = 0.0
         if reached:
-            paid, self._due = self._due, 0.0
-        self._paid += paid
-        if terminated or truncated:
-            self._running = False
-            if self.settle:
-                paid += stream.ret - self._paid
+            share, self._due = self._due, 0.0
+        paid = self._account.pay(float(reward), share, bool(terminated), bool(truncated))
+        self._running = not (terminated or truncated)
         self._obs = copied(obs)
         info = {
             **info,
