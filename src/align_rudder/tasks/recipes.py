@@ -6,6 +6,7 @@ hidden, the agent does not see how far it has come.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class RecipesEnv(TabularEnv):
         size: Width and height of the grid.
         hidden: Whether the agent sees only where it is, not how far it has come.
         wrong: What a wrong item does: "nothing", or "undo": the last right one is lost.
-        seed: Seed of the layout.
+        seed: Seed of the layout, a number or several.
         recipe_seed: Seed of the recipe.
         horizon: Time limit; None for 25 steps for each item.
         render_mode: "rgb_array", "human" or None.
@@ -49,7 +50,7 @@ class RecipesEnv(TabularEnv):
         size: int = 8,
         hidden: bool = True,
         wrong: str = "nothing",
-        seed: int = 0,
+        seed: int | Sequence[int] = 0,
         recipe_seed: int = 0,
         horizon: int | None = None,
         render_mode: str | None = None,
@@ -77,7 +78,7 @@ class RecipesEnv(TabularEnv):
             if following != recipe[-1]:
                 recipe.append(following)
         self.recipe: tuple[int, ...] = tuple(recipe)
-        places = np.random.default_rng([seed, size]).permutation(size * size)
+        places = np.random.default_rng(np.append(seed, size)).permutation(size * size)
         self.stations = places[: items + distractors]
         self.start = int(places[items + distractors])
         super().__init__(render_mode)
@@ -171,7 +172,7 @@ class RecipesEnv(TabularEnv):
             seed: Seed of the detours.
             detours: Before each item, the probability of a detour over another station.
         """
-        rng = np.random.default_rng([seed, self.layout_seed])
+        rng = np.random.default_rng(np.append(self.layout_seed, seed))
         cell, stage, events = self.start, 0, []
         while stage < self.length:
             goals = [int(self.stations[self.recipe[stage]])]
