@@ -65,10 +65,15 @@ def embedding(chain, start, transition, length):
 
 
 @njit(cache=True)
-def _surprise(chain, held, lengths, start, transition):
-    """Return −Σ ln of the probability that sequences hold by chance what they hold of a chain."""
+def _surprise(chain, held, lengths, start, transition, enough):
+    """Return −Σ ln of the probability that sequences hold by chance what they hold of a chain.
+
+    Sequences are left out once the sum is above `enough`; each would only add to it.
+    """
     total = 0.0
     for i in range(len(held)):
+        if total > enough:
+            break
         seen = False
         for k in range(i):  # the same events in a sequence of the same length
             if lengths[k] == lengths[i] and (held[k] == held[i]).all():
@@ -98,7 +103,13 @@ def _code(counts, n, prior):
 
 
 def chain_evidence(
-    chain: np.ndarray, held: np.ndarray, lengths: np.ndarray, null: Null, *, markov: bool = True
+    chain: np.ndarray,
+    held: np.ndarray,
+    lengths: np.ndarray,
+    null: Null,
+    *,
+    markov: bool = True,
+    enough: float = np.inf,
 ) -> float:
     """Return the evidence, in nats, that sequences hold a chain of events beyond chance.
 
@@ -108,6 +119,7 @@ def chain_evidence(
         lengths: Number of events of each sequence.
         null: What sequences look like by chance.
         markov: Whether an event depends on the one before; without, the sum is quick.
+        enough: Evidence above which no more sequences are looked at.
 
     Notes:
         ln E with E = w(c) Π_j B(k_j) / Π_i P₀(sequence i holds its part of c). B(k) is the
@@ -122,18 +134,20 @@ def chain_evidence(
     if not m:
         return 0.0
     chain = chain.astype(np.int64)
+    cost = m * np.log(2 * n)
+    if markov:
+        straight = null.start[chain[0]] * np.prod(null.transition[chain[:-1], chain[1:]])
+        cost = min(m * np.log(n), -np.log(max(straight, 1e-300)))
+    cost += _code(held.sum(axis=0), len(held), _PRIOR)
     surprise = _surprise(
         chain,
         np.ascontiguousarray(held),
         np.asarray(lengths, np.int64),
         null.start if markov else null.p,
         null.transition if markov else null.p[None],
+        float(enough + cost),
     )
-    cost = m * np.log(2 * n)
-    if markov:
-        straight = null.start[chain[0]] * np.prod(null.transition[chain[:-1], chain[1:]])
-        cost = min(m * np.log(n), -np.log(max(straight, 1e-300)))
-    return float(surprise - _code(held.sum(axis=0), len(held), _PRIOR) - cost)
+    return float(surprise - cost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +166,7 @@ class Kept:
 
 
 def kept_columns(
-    matrix: np.ndarray, null: Null, *, quick: bool = False, directed: bool = False
+    matrix: np.ndarray, null: Null, *, quick: bool = False, directed: float | None = None
 ) -> Kept:
     """Return the columns of an alignment for which there is most evidence together.
 
@@ -160,7 +174,8 @@ def kept_columns(
         matrix: Event ids (N, L), gap -1.
         null: What sequences look like by chance.
         quick: Whether to do without the last round of the search.
-        directed: Whether to say how much evidence there is against the null's chain.
+        directed: Whether to say how much evidence there is against the null's chain, as far as it
+            is not above this; None for no.
 
     Notes:
         Candidates are columns whose top event more than half of the sequences hold. They are
@@ -182,10 +197,11 @@ def kept_columns(
         matrix, tops, counts, order, lengths, null.p, null.p[None], _PRIOR, left_out
     )
     columns = np.flatnonzero(kept)
-    if not directed:
+    if directed is None:
         return Kept(columns, evidence)
     held = matrix[:, columns] == tops[columns]
-    return Kept(columns, evidence, chain_evidence(tops[columns], held, lengths, null))
+    found = chain_evidence(tops[columns], held, lengths, null, enough=directed)
+    return Kept(columns, evidence, found)
 
 
 @njit(cache=True)
@@ -197,7 +213,7 @@ def _value(kept, matrix, tops, counts, lengths, p, transition, prior):
     for i in range(len(matrix)):
         for j in range(len(columns)):
             held[i, j] = matrix[i, columns[j]] == chain[j]
-    surprise = _surprise(chain, held, lengths, p, transition)
+    surprise = _surprise(chain, held, lengths, p, transition, np.inf)
     code = _code(counts[columns], len(matrix), prior)
     return surprise - code - len(columns) * np.log(2.0 * len(p))
 
