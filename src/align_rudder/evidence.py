@@ -38,7 +38,8 @@ def embedding(chain, start, transition, length):
         state = np.zeros(m + 1)
         state[0] = 1.0
         for t in range(length):
-            for j in range(min(t, m - 1), -1, -1):
+            # Who is further behind cannot reach the end any more.
+            for j in range(min(t, m - 1), max(m - length + t, 0) - 1, -1):
                 p = transition[0, chain[j]]
                 if t == 0:
                     p = start[chain[j]]
@@ -223,9 +224,10 @@ def _search(matrix, tops, counts, order, lengths, p, transition, prior, left_out
     """Return which columns have most evidence together, and how much."""
     kept, best, size = np.zeros(matrix.shape[1], np.bool_), 0.0, 0
     found, done = 0, 0
+    growth = 1.25 if left_out else 1.5
     while done < len(order):
         # A growing number of the first ones, in steps that grow as well.
-        size = min(max(size + 1, int(size * 1.25)), len(order))
+        size = min(max(size + 1, int(size * growth)), len(order))
         for j in order[done:size]:
             kept[j] = True
         done = size
