@@ -1,9 +1,9 @@
 """(V) Redistribution: prefix scores against brute force, and the return that must not change."""
 
 import tracemalloc
+from functools import cache
 from itertools import combinations
 
-import cache
 import numpy as np
 import pytest
 from hypothesis import given, settings

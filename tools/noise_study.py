@@ -20,7 +20,7 @@ import align_rudder as ar
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
-from noise import KEYS, NOTHING, keys_in_noise, share_on_keys  # noqa: E402
+from noise import KEYS, NOTHING, keys_in_noise, share_on_keys  # noqa: E402  # pyright: ignore[reportMissingImports]
 
 FIRST = 1000
 
@@ -56,7 +56,7 @@ def silence(sets: int) -> dict[str, dict[str, int]]:
 
 def main() -> None:
     """Measure both and write the files."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--sets", type=int, default=100, help="sets of ten sequences for each row")
     parser.add_argument("--output", type=Path, default=ROOT / "results" / "noise")
     args = parser.parse_args()

@@ -13,6 +13,7 @@ from align_rudder.sequences import GAP
 __all__ = ["Kept", "chain_evidence", "embedding", "kept_columns"]
 
 _PRIOR = 10.0  # of a column's share, Beta(10, 1): most demonstrations hold what matters
+_LITTLE, _SHARED = 1.0, 0.9  # nats that a column costs which this share of demonstrations holds
 _MOST_LEFT_OUT = 20  # with more columns, leaving each out once takes long and changes little
 
 
@@ -38,7 +39,8 @@ def embedding(chain, start, transition, length):
         state = np.zeros(m + 1)
         state[0] = 1.0
         for t in range(length):
-            for j in range(min(t, m - 1), -1, -1):
+            # Who is further behind cannot reach the end any more.
+            for j in range(min(t, m - 1), max(m - length + t, 0) - 1, -1):
                 p = transition[0, chain[j]]
                 if t == 0:
                     p = start[chain[j]]
@@ -65,10 +67,15 @@ def embedding(chain, start, transition, length):
 
 
 @njit(cache=True)
-def _surprise(chain, held, lengths, start, transition):
-    """Return −Σ ln of the probability that sequences hold by chance what they hold of a chain."""
+def _surprise(chain, held, lengths, start, transition, enough):
+    """Return −Σ ln of the probability that sequences hold by chance what they hold of a chain.
+
+    Sequences are left out once the sum is above `enough`; each would only add to it.
+    """
     total = 0.0
     for i in range(len(held)):
+        if total > enough:
+            break
         seen = False
         for k in range(i):  # the same events in a sequence of the same length
             if lengths[k] == lengths[i] and (held[k] == held[i]).all():
@@ -98,7 +105,13 @@ def _code(counts, n, prior):
 
 
 def chain_evidence(
-    chain: np.ndarray, held: np.ndarray, lengths: np.ndarray, null: Null, *, markov: bool = True
+    chain: np.ndarray,
+    held: np.ndarray,
+    lengths: np.ndarray,
+    null: Null,
+    *,
+    markov: bool = True,
+    enough: float = np.inf,
 ) -> float:
     """Return the evidence, in nats, that sequences hold a chain of events beyond chance.
 
@@ -108,6 +121,7 @@ def chain_evidence(
         lengths: Number of events of each sequence.
         null: What sequences look like by chance.
         markov: Whether an event depends on the one before; without, the sum is quick.
+        enough: Evidence above which no more sequences are looked at.
 
     Notes:
         ln E with E = w(c) Π_j B(k_j) / Π_i P₀(sequence i holds its part of c). B(k) is the
@@ -122,18 +136,20 @@ def chain_evidence(
     if not m:
         return 0.0
     chain = chain.astype(np.int64)
+    cost = m * np.log(2 * n)
+    if markov:
+        straight = null.start[chain[0]] * np.prod(null.transition[chain[:-1], chain[1:]])
+        cost = min(m * np.log(n), -np.log(max(straight, 1e-300)))
+    cost += _code(held.sum(axis=0), len(held), _PRIOR)
     surprise = _surprise(
         chain,
         np.ascontiguousarray(held),
         np.asarray(lengths, np.int64),
         null.start if markov else null.p,
         null.transition if markov else null.p[None],
+        float(enough + cost),
     )
-    cost = m * np.log(2 * n)
-    if markov:
-        straight = null.start[chain[0]] * np.prod(null.transition[chain[:-1], chain[1:]])
-        cost = min(m * np.log(n), -np.log(max(straight, 1e-300)))
-    return float(surprise - _code(held.sum(axis=0), len(held), _PRIOR) - cost)
+    return float(surprise - cost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +168,7 @@ class Kept:
 
 
 def kept_columns(
-    matrix: np.ndarray, null: Null, *, quick: bool = False, directed: bool = False
+    matrix: np.ndarray, null: Null, *, quick: bool = False, directed: float | None = None
 ) -> Kept:
     """Return the columns of an alignment for which there is most evidence together.
 
@@ -160,7 +176,8 @@ def kept_columns(
         matrix: Event ids (N, L), gap -1.
         null: What sequences look like by chance.
         quick: Whether to do without the last round of the search.
-        directed: Whether to say how much evidence there is against the null's chain.
+        directed: Whether to say how much evidence there is against the null's chain, as far as it
+            is not above this; None for no.
 
     Notes:
         Candidates are columns whose top event more than half of the sequences hold. They are
@@ -182,10 +199,11 @@ def kept_columns(
         matrix, tops, counts, order, lengths, null.p, null.p[None], _PRIOR, left_out
     )
     columns = np.flatnonzero(kept)
-    if not directed:
+    if directed is None:
         return Kept(columns, evidence)
     held = matrix[:, columns] == tops[columns]
-    return Kept(columns, evidence, chain_evidence(tops[columns], held, lengths, null))
+    found = chain_evidence(tops[columns], held, lengths, null, enough=directed)
+    return Kept(columns, evidence, found)
 
 
 @njit(cache=True)
@@ -197,7 +215,7 @@ def _value(kept, matrix, tops, counts, lengths, p, transition, prior):
     for i in range(len(matrix)):
         for j in range(len(columns)):
             held[i, j] = matrix[i, columns[j]] == chain[j]
-    surprise = _surprise(chain, held, lengths, p, transition)
+    surprise = _surprise(chain, held, lengths, p, transition, np.inf)
     code = _code(counts[columns], len(matrix), prior)
     return surprise - code - len(columns) * np.log(2.0 * len(p))
 
@@ -207,9 +225,10 @@ def _search(matrix, tops, counts, order, lengths, p, transition, prior, left_out
     """Return which columns have most evidence together, and how much."""
     kept, best, size = np.zeros(matrix.shape[1], np.bool_), 0.0, 0
     found, done = 0, 0
+    growth = 1.25 if left_out else 1.5
     while done < len(order):
         # A growing number of the first ones, in steps that grow as well.
-        size = min(max(size + 1, int(size * 1.25)), len(order))
+        size = min(max(size + 1, int(size * growth)), len(order))
         for j in order[done:size]:
             kept[j] = True
         done = size
@@ -227,7 +246,31 @@ def _search(matrix, tops, counts, order, lengths, p, transition, prior, left_out
                 best = value
             else:
                 kept[j] = True
+    if found:
+        _add_shared(
+            kept, best, order, left_out, matrix, tops, counts, lengths, p, transition, prior
+        )
     return kept, best
+
+
+@njit(cache=True)
+def _add_shared(kept, best, order, most, matrix, tops, counts, lengths, p, transition, prior):
+    """Keep, in place, columns that nearly all hold and that are a little more than chance.
+
+    That there is a strategy is shown by the others; it need not be shown again by each of these.
+    """
+    spared = np.log(2.0 * len(p)) - _LITTLE
+    tried = 0
+    for j in order:
+        if kept[j] or counts[j] < _SHARED * len(matrix) or tried == most:
+            continue
+        tried += 1
+        kept[j] = True
+        value = _value(kept, matrix, tops, counts, lengths, p, transition, prior)
+        if value + spared > best:
+            best = value
+        else:
+            kept[j] = False
 
 
 @njit(cache=True)

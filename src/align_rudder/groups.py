@@ -78,8 +78,8 @@ def evident_groups(tree: np.ndarray, matrices: Sequence[np.ndarray], null: Null)
     while queue:  # what a random walk explains falls apart
         group = queue.pop()
         at = nodes[tuple(group.members.tolist())]
-        kept = kept_columns(matrices[at - n], null, quick=True, directed=True)
-        if kept.directed > _picked(n, len(group.members)):
+        picked = _picked(n, len(group.members))
+        if kept_columns(matrices[at - n], null, quick=True, directed=picked).directed > picked:
             found.append(group)
         else:
             queue += apart[at]

@@ -347,7 +347,7 @@ class AlignRudder(RichDisplay, Estimator):
         check_parameters(self.get_params(deep=False))
         check_undo(self.undo)
         baseline = baseline_of(self.baseline, random_returns)
-        paid = np.flatnonzero(~failed(returns, baseline))
+        paid = np.flatnonzero(~failed(returns, baseline)).tolist()
         if len(returns) >= 2 and not len(paid):
             raise ValueError(
                 f"the mean return of the demonstrations is {float(np.mean(returns)):g}, which is "
@@ -355,9 +355,8 @@ class AlignRudder(RichDisplay, Estimator):
                 "would punish the demonstrated strategy. Give baseline=… the return of an episode "
                 "worth nothing, for example the mean return of random episodes"
             )
-        chosen = paid[
-            select_top([returns[i] for i in paid], [lengths[i] for i in paid], self.top_n)
-        ]
+        best = select_top([returns[i] for i in paid], [lengths[i] for i in paid], self.top_n)
+        chosen = np.array(paid, int)[best]
         if len(chosen) < 2:
             failures = f" that did not fail, of {len(returns)}" * (len(returns) > len(chosen))
             raise ValueError(

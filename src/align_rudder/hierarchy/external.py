@@ -110,7 +110,7 @@ class TrackedEnv:
         self.stream = model.stream()
         goals = subgoals_to_learn(model)
         self._goal_at = {goal.column: k for k, goal in enumerate(goals)}
-        whole = float(np.mean(model.returns_)) - model.baseline_
+        whole = float(np.mean([model.returns_[i] for i in model.used_])) - model.baseline_
         self.scale = 1 / whole if whole > 0 else 1.0
         self.worth = self.scale * np.array([goal.reward for goal in goals])
         self.ended = True

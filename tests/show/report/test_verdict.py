@@ -74,8 +74,8 @@ def doubtful(what):
     if what == "A strategy has 31 sub-goals":
         return ar.AlignRudder().fit_events([range(31)] * 3)
     if what == "There is an event at nearly every step":
-        walk = ar.Episode(np.arange(41.0), np.zeros(40), np.eye(40)[-1])
-        return ar.AlignRudder(ar.DeltaEvents()).fit([walk] * 3)
+        walk = ar.Episode(np.arange(41), np.zeros(40), np.eye(40)[-1])
+        return ar.AlignRudder(ar.StateEvents(60, preference=None)).fit([walk] * 3)
     return ar.AlignRudder(strategies=1).fit_events([[1, "1", "x"]] * 3)
 
 
