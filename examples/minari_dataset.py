@@ -1,6 +1,6 @@
 """A Minari dataset in, the same dataset with redistributed rewards out: for offline learners.
 
-    pip install "align-rudder[minari]"
+    pip install ".[minari]"                # in a clone of the repository
     python examples/minari_dataset.py
     python examples/minari_dataset.py --dataset my/dataset-v0 --new-id my/redistributed-v0 --top 10
 

@@ -1,6 +1,6 @@
 """A sparse MiniGrid task learned by PPO from a few demonstrations and the redistributed reward.
 
-    pip install "align-rudder[sb3]" "minigrid<3.1"
+    pip install ".[sb3]" "minigrid<3.1"           # in a clone of the repository
     python examples/minigrid_ppo.py               # some minutes; writes minigrid/report.html
     python examples/minigrid_ppo.py --smoke       # everything once, in half a minute
     tensorboard --logdir minigrid/runs            # the sub-goals being learned
@@ -30,7 +30,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv
 
 import align_rudder as ar
-from align_rudder.gym.sb3 import LiveCallback
+from align_rudder.gym.sb3 import LiveCallback, ValueBurnIn, clone
 from align_rudder.show.report import write_report
 
 
@@ -221,22 +221,13 @@ def next_action(env: Any) -> int:
 
 def demonstrate(name: str, n: int, seed: int) -> list[ar.Episode]:
     """Return n demonstrations in worlds of their own."""
-    env, demos = make(name), []
-    for i in range(n):
-        obs, _ = env.reset(seed=demo_seed(seed, i))
-        observations, actions, rewards, done = [obs], [], [], False
-        while not done:
-            actions.append(next_action(env.unwrapped))
-            obs, reward, terminated, truncated, _ = env.step(actions[-1])
-            observations.append(obs)
-            rewards.append(float(reward))
-            done = terminated or truncated
-        kept = {key: np.stack([o[key] for o in observations]) for key in ("image", "direction")}
-        demos.append(ar.Episode(kept, actions, rewards, terminated, truncated))
-    return demos
+    env, first = make(name), demo_seed(seed)
+    return ar.record(
+        env, lambda obs: next_action(env.unwrapped), n, seed=first, max_attempts=n
+    ).successes
 
 
-def demo_seed(seed: int, i: int) -> int:
+def demo_seed(seed: int, i: int = 0) -> int:
     """Return the seed of the world of the i-th demonstration."""
     return DEMO_SEEDS + 1_000 * seed + i
 
@@ -292,45 +283,8 @@ def vec_env(model: ar.AlignRudder, args: Args, seed: int, n: int) -> VecEnv:
     )
 
 
-# 5. Learning: clone the demonstrations, then PPO.
-
-
-def clone(ppo: PPO, demos: list[ar.Episode], env: gym.Env, args: Args) -> None:
-    """Train the policy to do what the demonstrations did, by maximum likelihood.
-
-    The demonstrations are played again, so that it sees what it will see: its progress too.
-    """
-    inputs, actions = [], []
-    for i, demo in enumerate(demos):
-        obs, _ = env.reset(seed=demo_seed(args.seed, i))
-        for action in np.asarray(demo.actions).tolist():
-            inputs.append(obs)
-            actions.append(action)
-            obs, *_ = env.step(action)
-    x, a = torch.as_tensor(np.stack(inputs)), torch.as_tensor(actions)
-    optimizer = torch.optim.Adam(ppo.policy.parameters(), 1e-3)
-    for _ in range(args.epochs):
-        for batch in torch.randperm(len(x)).split(64):
-            _, log_likelihood, _ = ppo.policy.evaluate_actions(x[batch], a[batch])
-            optimizer.zero_grad()
-            (-log_likelihood.mean()).backward()
-            optimizer.step()
-
-
-class ValueFirst(BaseCallback):
-    """Holds a cloned policy still while the value function, which is not cloned, catches up."""
-
-    def __init__(self, steps: int) -> None:
-        super().__init__()
-        self.steps = steps
-
-    def _on_rollout_start(self) -> None:
-        policy: Any = self.model.policy
-        for part in (policy.mlp_extractor.policy_net, policy.action_net):
-            part.requires_grad_(self.num_timesteps >= self.steps)
-
-    def _on_step(self) -> bool:
-        return True
+# 5. Learning: clone the demonstrations, played again so that the policy sees what it will see, its
+#    progress too; then PPO, at first for the value function alone, which is not cloned.
 
 
 def train(
@@ -357,8 +311,10 @@ def train(
         seed=args.seed,
     )
     if args.clone:
-        clone(ppo, demos, wrapped(make(args.env), model, args), args)
-        callbacks = [*callbacks, ValueFirst(args.value_first)]
+        seeds = [demo_seed(args.seed, i) for i in range(len(demos))]
+        seen = ar.replay(wrapped(make(args.env), model, args), demos, seeds)
+        clone(ppo, seen, epochs=args.epochs, seed=args.seed)
+        callbacks = [*callbacks, ValueBurnIn(args.value_first)]
     return ppo.learn(args.steps, callback=callbacks)
 
 

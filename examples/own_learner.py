@@ -66,17 +66,6 @@ def make_lake() -> gym.Env:
     return gym.make("FrozenLake-v1", map_name="8x8", is_slippery=False)
 
 
-def demonstration(actions: list[int]) -> ar.Episode:
-    """Return the episode of these actions."""
-    env = make_lake()
-    observations, rewards = [env.reset(seed=0)[0]], []
-    for action in actions:
-        obs, reward, *_ = env.step(action)
-        observations.append(obs)
-        rewards.append(reward)
-    return ar.Episode(observations, actions, rewards)
-
-
 def play(
     env: gym.Env, choose: Callable[[int], int], model: ar.AlignRudder | None, settlement: Settlement
 ) -> list[tuple[int, int, float, int, bool]]:
@@ -136,7 +125,9 @@ def main(args: Arguments) -> None:
     """Fit the model to the demonstrations and compare."""
     if args.smoke:
         args.seeds, args.episodes = 1, 20
-    model = ar.AlignRudder().fit([demonstration(way) for way in WAYS])
+    steps = iter([action for way in WAYS for action in way])
+    demos, _ = ar.record(make_lake(), lambda obs: next(steps), len(WAYS))
+    model = ar.AlignRudder().fit(demos)
     print(model.summary())
 
     print(f"\nepisodes until the greedy policy reaches the goal (at most {args.episodes})")

@@ -38,25 +38,14 @@ class Arguments:
     """Nothing to shorten here: the whole example takes seconds."""
 
 
-def play(env: gym.Env, actions: list[int]) -> ar.Episode:
-    """Return the episode of these actions: one observation more than steps."""
-    obs, _ = env.reset(seed=0)
-    observations, rewards, terminated, truncated = [obs], [], False, False
-    for action in actions:
-        obs, reward, terminated, truncated, _ = env.step(action)
-        observations.append(obs)
-        rewards.append(reward)
-    return ar.Episode(observations, actions, rewards, terminated, truncated)
-
-
 def main(args: Arguments) -> None:
     """Fit, show, save, wrap."""
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     env = gym.make("FrozenLake-v1", is_slippery=False)
 
-    demos = [play(env, way) for way in WAYS]
-    ar.save_episodes(out / "demos.npz", demos)
+    steps = iter([action for way in WAYS for action in way])  # any policy or person will do
+    demos, _ = ar.record(env, lambda obs: next(steps), len(WAYS), path=out / "demos.npz")
 
     model = ar.AlignRudder().fit(demos)
     print(model.summary())

@@ -254,7 +254,7 @@ def test_the_model_takes_the_top_n():
     np.testing.assert_array_equal(model.alignment_.matrix, same.alignment_.matrix)
     # Of equal return, the two shortest are taken: KDSC and one of five.
     short = AlignRudder(top_n=2).fit_events(RUNS)
-    assert [len(e.events) for e in short.encoded_] == [4, 5]
+    assert [len(short.encoded_[i].events) for i in short.used_] == [4, 5]
 
 
 def test_the_top_n_of_episodes_are_those_of_highest_return():
@@ -265,8 +265,8 @@ def test_the_top_n_of_episodes_are_those_of_highest_return():
         for i, e in enumerate(episodes)
     ]
     model = AlignRudder(FunctionEvents(third), top_n=3, strategies=1).fit(paid)
-    assert model.returns_ == [2.0] * 3
-    assert model.lengths_ == [len(episodes[i]) for i in good]
+    assert model.used_.tolist() == good
+    assert model.returns_ == [e.ret for e in paid]
 
 
 @pytest.mark.parametrize(
@@ -479,9 +479,10 @@ def test_update_with_episodes_that_hold_an_unseen_event(encoder):
 
 def test_update_keeps_the_best_of_old_and_new():
     model = AlignRudder(top_n=3).fit_events(RUNS[:3], [1, 1, 1])
-    model.update_events([list("KDSCX"), list("QRQ"), list("KDSCY")], [2, 0, 3])
-    assert model.returns_ == [1.0, 2.0, 3.0]
-    assert model.lengths_ == [4, 5, 5]
+    with pytest.warns(AlignRudderWarning, match=r"demonstrations \[4\] of 6 failed"):
+        model.update_events([list("KDSCX"), list("QRQ"), list("KDSCY")], [2, 0, 3])
+    assert [model.returns_[i] for i in model.used_] == [1.0, 2.0, 3.0]
+    assert [model.lengths_[i] for i in model.used_] == [4, 5, 5]
 
 
 def test_an_update_without_episodes_changes_nothing():
@@ -493,7 +494,6 @@ def test_an_update_without_episodes_changes_nothing():
 @pytest.mark.parametrize(
     ("options", "sequences", "returns", "message"),
     [
-        ({}, ["QRSTUVW"], [-100.0], "not above the baseline"),
         ({"scoring": 4 * np.eye(6) - 1}, ["QRSTUVW"], [1.0], r"shape \(6, 6\); for 12 events"),
         ({}, ["KQ"], [np.inf], "every return must be finite"),
         ({}, ["KQ"], [1.0, 2.0], r"1 sequences but returns of shape \(2,\)"),
@@ -550,16 +550,25 @@ def test_a_loaded_model_of_symbols_redistributes_identically(tmp_path):
 def test_a_loaded_model_keeps_its_scoring(scoring, tmp_path):
     model = AlignRudder(scoring=scoring).fit_events(RUNS)
     model.save(tmp_path / "m.npz")
-    loaded = AlignRudder.load(tmp_path / "m.npz")
+    function = scoring if callable(scoring) else None
+    loaded = AlignRudder.load(tmp_path / "m.npz", scoring=function)
     assert_same_redistribution(
         loaded.redistribute_events("KADBSC", 1.0), model.redistribute_events("KADBSC", 1.0)
     )
     np.testing.assert_array_equal(loaded.alignment_.scores, model.alignment_.scores)
-    if not callable(scoring):
-        # A function is stored as the matrix that it gave.
-        model.update_events(["KADSC"])
-        loaded.update_events(["KADSC"])
-        np.testing.assert_array_equal(loaded.alignment_.scores, model.alignment_.scores)
+    more = ["KADSC" + "Q" * callable(scoring)]  # a function gives scores for a new event too
+    model.update_events(more)
+    loaded.update_events(more)
+    np.testing.assert_array_equal(loaded.alignment_.scores, model.alignment_.scores)
+
+
+def test_a_scoring_function_is_asked_for_when_a_model_is_loaded(tmp_path):
+    AlignRudder(scoring=np.diag).fit_events(RUNS).save(tmp_path / "m.npz")
+    with pytest.raises(ValueError, match=r"scores come from a function.*scoring=your_function"):
+        AlignRudder.load(tmp_path / "m.npz")
+    AlignRudder(scoring="log").fit_events(RUNS).save(tmp_path / "m.npz")
+    with pytest.raises(ValueError, match="scoring=… was given, but the model's scores are log"):
+        AlignRudder.load(tmp_path / "m.npz", scoring=np.diag)
 
 
 def test_all_parameters_are_kept(tmp_path):
@@ -753,3 +762,30 @@ def test_demonstrations_of_no_strategy_do_not_change_what_is_paid():
         rr = one.redistribute_events(["k", "d", "c"], 1.0)
         np.testing.assert_allclose(rr.rewards, [1 / 3] * 3)
         assert rr.correction == pytest.approx(0)
+
+
+def test_the_score_of_an_alignment_with_gap_costs_is_the_same_after_loading(tmp_path):
+    model = AlignRudder(gap=0.1, strategies=1).fit_events(RUNS)
+    model.save(tmp_path / "m.npz")
+    assert AlignRudder.load(tmp_path / "m.npz").alignment_.score == model.alignment_.score
+
+
+def test_the_consensus_of_a_summary_tells_kinds_of_the_same_name_apart():
+    """1 and 1.0 are one symbol to Python, two kinds of event to an encoder of numbers."""
+
+    class Twin(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            return isinstance(other, str) and str(self) == str(other)
+
+    model = AlignRudder(strategies=1).fit_events([["b", "a", "c"]] * 3)
+    model.events_.symbols_ = [Twin("a"), Twin("a"), Twin("c")]
+    for strategy in model.strategies_:
+        object.__setattr__(strategy.profile, "symbols", model.events_.symbols_)
+        object.__setattr__(strategy.alignment, "symbols", model.events_.symbols_)
+    from align_rudder.text import letters_for
+
+    letters = letters_for(model.events_.symbols_)
+    assert f"consensus (80 %): {letters[1]}{letters[0]}{letters[2]}" in model.summary()
+    assert "Different kinds of event have the same name: a." in model.summary()

@@ -1,8 +1,9 @@
 """(V) Redistribution: prefix scores against brute force, and the return that must not change."""
 
-from functools import cache
+from functools import tracemalloc
 from itertools import combinations
 
+import cache
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -352,3 +353,16 @@ def test_a_return_that_is_not_finite_is_refused(ret):
 def test_symbols_that_cannot_be_events_are_refused():
     with pytest.raises(ValueError, match=r"\['K'\].*hashable"):
         fitted("plain").redistribute_events([["K"]], 1.0)
+
+
+def test_matching_a_long_episode_takes_little_memory():
+    """A row for each step would take 160 MB."""
+    rng = np.random.default_rng(0)
+    pssm = np.where(rng.random((5, 100)) < 0.2, 1.0, -np.inf)
+    events = rng.integers(0, 5, 200_000)
+    tracemalloc.start()
+    columns = match_columns(pssm, events)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 16e6
+    assert (np.diff(columns[columns >= 0]) > 0).all()

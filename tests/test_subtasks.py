@@ -18,8 +18,8 @@ from align_rudder import (
     SubTask,
 )
 from align_rudder.events import Encoded
+from align_rudder.presets import PAPER
 from align_rudder.subtasks import cut_segments, find_subgoals
-from align_rudder.validation import PAPER
 
 prop = settings(max_examples=60, deadline=None, derandomize=True)
 RUNS = [list("KDSC"), list("KADSC"), list("KDBSC"), list("KDSAC")]
@@ -193,9 +193,8 @@ def test_demonstrations_are_cut_at_the_events_of_the_subgoals(two, strategy):
     tasks = two.subtasks(strategy=strategy)
     consensus = ["KDSC", "CSDK"][strategy]
     assert "".join(task.goal.symbol for task in tasks) == consensus
-    demos = [(RUNS + BACK)[i] for i in chosen.members]
-    for i, demo in enumerate(demos):
-        at = 0
+    for i in chosen.members:
+        demo, at = (RUNS + BACK)[i], 0
         for task in tasks:
             (segment,) = [s for s in task.segments if s.episode == i]
             assert segment.start == at

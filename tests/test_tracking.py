@@ -19,10 +19,10 @@ from align_rudder import (
 )
 from align_rudder.episodes import tree_index
 from align_rudder.events import Encoded, EventEncoder
+from align_rudder.presets import PAPER
 from align_rudder.redistribution import Scorer, match_columns
 from align_rudder.sequences import NO_EVENT
 from align_rudder.tracking import Stream, TrackerTables, VectorStream, track
-from align_rudder.validation import PAPER
 
 RUNS = [list("KDSC"), list("KADSC"), list("KDBSC"), list("KDSAC")]
 BACK = [list("CSDK"), list("CASDK"), list("CSDBK")]

@@ -16,6 +16,7 @@ from align_rudder.hierarchy.evaluation import new_worlds
 from align_rudder.hierarchy.ppo import PPO
 from align_rudder.hierarchy.settings import Training
 from align_rudder.hierarchy.trainer import train
+from align_rudder.presets import PAPER
 
 SIZE = 6
 TREE, TABLE, GEM = 0, 1, 2
@@ -135,7 +136,7 @@ def fitted(runs):
         rewards = np.zeros(len(actions))
         rewards[-1] = 1.0
         episodes.append(ar.Episode(observations, actions, rewards, terminated=True))
-    return ar.AlignRudder(ar.DeltaEvents(keys=FEATURES), strategies=1).fit(episodes)
+    return ar.AlignRudder(ar.DeltaEvents(keys=FEATURES), strategies=1, **PAPER).fit(episodes)
 
 
 class Known(NamedTuple):

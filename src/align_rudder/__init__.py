@@ -29,10 +29,15 @@ if TYPE_CHECKING:  # what `_WHERE` says, for type checkers and editors
         SymbolEvents,
     )
     from align_rudder.gym import live, vector
+    from align_rudder.gym.keyboard import Keyboard
+    from align_rudder.gym.limits import TerminalTimeLimit
+    from align_rudder.gym.record import Recording, record, replay
+    from align_rudder.gym.subtasks import SubTaskReward
     from align_rudder.gym.wrapper import RedistributeReward
     from align_rudder.model import AlignRudder, Strategy
     from align_rudder.profile import Profile
     from align_rudder.redistribution import Redistribution
+    from align_rudder.settlement import Settlement
     from align_rudder.show import figures
     from align_rudder.show import figures as plot
     from align_rudder.show.report import write_report
@@ -50,17 +55,22 @@ __all__ = [
     "EventEncoder",
     "FeatureEvents",
     "FunctionEvents",
+    "Keyboard",
     "LstmRudder",
     "Profile",
     "Progress",
+    "Recording",
     "RedistributeReward",
     "Redistribution",
     "Segment",
+    "Settlement",
     "StateEvents",
     "Strategy",
     "SubGoal",
     "SubTask",
+    "SubTaskReward",
     "SymbolEvents",
+    "TerminalTimeLimit",
     "align",
     "baselines",
     "envs",
@@ -68,6 +78,8 @@ __all__ = [
     "live",
     "load_episodes",
     "plot",
+    "record",
+    "replay",
     "save_episodes",
     "tabular",
     "tasks",
@@ -88,10 +100,15 @@ _WHERE = {
         "StateEvents",
         "SymbolEvents",
     ),
+    "gym.keyboard": ("Keyboard",),
+    "gym.limits": ("TerminalTimeLimit",),
+    "gym.record": ("Recording", "record", "replay"),
+    "gym.subtasks": ("SubTaskReward",),
     "gym.wrapper": ("RedistributeReward",),
     "model": ("AlignRudder", "Strategy"),
     "profile": ("Profile",),
     "redistribution": ("Redistribution",),
+    "settlement": ("Settlement",),
     "show.report": ("write_report",),
     "subtasks": ("Progress", "Segment", "SubGoal", "SubTask"),
 }

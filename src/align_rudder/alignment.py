@@ -25,7 +25,9 @@ __all__ = [
     "align_ids",
     "check_options",
     "guide_tree",
+    "match_groups",
     "pairwise_scores",
+    "progressive",
 ]
 
 ENGINES = Choice(("native", "clustalw"))
@@ -126,6 +128,9 @@ def pairwise_scores(
     sequences: Sequence[np.ndarray], scores: np.ndarray, gap: float = 0.0, *, progress: bool = False
 ) -> np.ndarray:
     """Return the score of the best alignment of every pair (N, N), each with itself included."""
+    places, distinct = _distinct(sequences)
+    if len(distinct) < len(sequences):
+        return pairwise_scores(distinct, scores, gap, progress=progress)[np.ix_(places, places)]
     n = len(sequences)
     if n > 1:
         *_, second, longest = sorted(len(s) for s in sequences)
@@ -139,6 +144,17 @@ def pairwise_scores(
         pairs = np.column_stack([np.arange(j + 1), np.full(j + 1, j)]).astype(np.int64)
         out[: j + 1, j] = out[j, : j + 1] = kernels.pair_scores(flat, offsets, pairs, scores, gap)
     return out
+
+
+def _distinct(sequences: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return for each sequence which of the different ones it is, and those."""
+    seen: dict[bytes, int] = {}
+    places, distinct = np.empty(len(sequences), int), []
+    for i, sequence in enumerate(sequences):
+        places[i] = seen.setdefault(np.asarray(sequence, np.int32).tobytes(), len(distinct))
+        if places[i] == len(distinct):
+            distinct.append(sequence)
+    return places, distinct
 
 
 def guide_tree(pair_scores: np.ndarray) -> np.ndarray:
@@ -165,8 +181,10 @@ def check_memory(length_a: int, length_b: int, n_symbols: int, gap: float) -> No
         )
 
 
-def _join(a: np.ndarray, b: np.ndarray, scores: np.ndarray, gap: float) -> tuple[float, np.ndarray]:
-    """Align two groups, each an alignment matrix; return the score between them and both as one."""
+def match_groups(
+    a: np.ndarray, b: np.ndarray, scores: np.ndarray, gap: float
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Align two groups, each an alignment matrix; return the score and the columns that match."""
     columns_a = kernels.columns_of(a, len(scores))
     columns_b = kernels.columns_of(b, len(scores))
     check_memory(a.shape[1], b.shape[1], len(scores), gap)
@@ -175,9 +193,13 @@ def _join(a: np.ndarray, b: np.ndarray, scores: np.ndarray, gap: float) -> tuple
         tile = 64
         while 16 * cells / tile > _MAX_BYTES / 4:
             tile *= 2
-        score, match_a, match_b = kernels.chain(*columns_a, *columns_b, scores, tile)
-    else:
-        score, match_a, match_b = kernels.table(*columns_a, len(a), *columns_b, len(b), scores, gap)
+        return kernels.chain(*columns_a, *columns_b, scores, tile)
+    return kernels.table(*columns_a, len(a), *columns_b, len(b), scores, gap)
+
+
+def _join(a: np.ndarray, b: np.ndarray, scores: np.ndarray, gap: float) -> tuple[float, np.ndarray]:
+    """Align two groups, each an alignment matrix; return the score between them and both as one."""
+    score, match_a, match_b = match_groups(a, b, scores, gap)
     return score, _interleave(a, b, match_a, match_b)
 
 
@@ -205,22 +227,25 @@ def _interleave(
     return out
 
 
-def _progressive(
+def progressive(
     sequences: Sequence[np.ndarray],
     tree: np.ndarray,
     scores: np.ndarray,
     gap: float,
-    progress: bool,
-) -> np.ndarray:
+    progress: bool = False,
+) -> list[np.ndarray]:
+    """Align along a guide tree; return the alignment of the sequences below each inner node."""
     n = len(sequences)
     groups = {i: (sequence[None, :].astype(np.int32), [i]) for i, sequence in enumerate(sequences)}
+    out = []
     for k, (left, right) in enumerate(
         tqdm(tree[:, :2].astype(int), desc="progressive", disable=not progress, leave=False)
     ):
         (a, rows_a), (b, rows_b) = groups.pop(left), groups.pop(right)
-        groups[n + k] = (_join(a, b, scores, gap)[1], rows_a + rows_b)
-    ((matrix, rows),) = groups.values()
-    return matrix[np.argsort(rows)]
+        matrix, rows = _join(a, b, scores, gap)[1], rows_a + rows_b
+        groups[n + k] = (matrix, rows)
+        out.append(matrix[np.argsort(rows)])
+    return out
 
 
 def _refine(
@@ -258,9 +283,13 @@ def align_ids(
     engine: str = "native",
     refine: int = 1,
     tree: np.ndarray | None = None,
+    matrix: np.ndarray | None = None,
     progress: bool = False,
 ) -> Alignment:
-    """Align sequences of event ids under a scoring matrix; see `align`."""
+    """Align sequences of event ids under a scoring matrix; see `align`.
+
+    A guide tree may be given, and with it the `matrix` that aligning along it gave.
+    """
     n = len(sequences)
     check_options(engine, gap)
     # A pair of rows has at most as many columns with an event as it has events.
@@ -276,7 +305,8 @@ def align_ids(
 
         matrix = clustalw_align(sequences, scores, tree, gap)
     else:
-        matrix = _progressive(sequences, tree, scores, gap, progress)
+        if matrix is None:
+            matrix = progressive(sequences, tree, scores, gap, progress)[-1]
         matrix = _refine(matrix, scores, gap, refine, progress)
     return Alignment(matrix, symbols, scores, gap, tree)
 

@@ -30,7 +30,15 @@ from align_rudder.files import (
     parse_json,
 )
 
-__all__ = ["Episode", "Tree", "load_episodes", "save_episodes", "select_top", "tree_index"]
+__all__ = [
+    "Episode",
+    "Tree",
+    "infos_as_text",
+    "load_episodes",
+    "save_episodes",
+    "select_top",
+    "tree_index",
+]
 
 Tree = Any
 """An array, or a dict or tuple of trees: what a Gymnasium space of any kind stacks to."""
@@ -302,13 +310,19 @@ def save_episodes(path: str | os.PathLike[str], episodes: Sequence[Episode]) -> 
     arrays["terminated"] = np.array([e.terminated for e in episodes])
     arrays["truncated"] = np.array([e.truncated for e in episodes])
     if any(e.infos is not None for e in episodes):
-        try:
-            text = json.dumps([e.infos for e in episodes], default=_jsonable)
-        except TypeError as error:
-            raise ValueError(f"infos cannot be stored as JSON: {error}") from error
-        check_depth(text)
+        text = infos_as_text([e.infos for e in episodes])
         arrays["infos"] = np.frombuffer(text.encode(), dtype=np.uint8)
     _EPISODES.save(path, {}, arrays)
+
+
+def infos_as_text(infos: Sequence[Sequence[Mapping[str, Any]] | None]) -> str:
+    """Return the infos of episodes as a file has them, or say what it cannot store."""
+    try:
+        text = json.dumps(infos, default=_jsonable)
+    except TypeError as error:
+        raise ValueError(f"infos cannot be stored as JSON: {error}") from error
+    check_depth(text)
+    return text
 
 
 def _jsonable(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -26,9 +26,12 @@ from align_rudder.events import (
     choose_encoder,
     with_done,
 )
+from align_rudder.groups import Part
+from align_rudder.null import Chance, Null, mixed_background, renumbered
 from align_rudder.profile import Profile
 from align_rudder.redistribution import Redistribution, Scorer, skip_costs
-from align_rudder.scoring import Scoring, background, scoring_matrix
+from align_rudder.returns import baseline_of, failed, final_scores, scales, weights_of
+from align_rudder.scoring import Scoring, scoring_matrix
 from align_rudder.sequences import NO_EVENT
 from align_rudder.strategies import align_strategies
 from align_rudder.subtasks import Progress, SubGoal, SubTask, cut_segments, find_subgoals
@@ -43,19 +46,18 @@ from align_rudder.validation import (
 
 __all__ = ["AlignRudder", "Strategy"]
 
-_MOST_PAID = 4.0  # times the mean return: more than that a perfect episode is never paid
-
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
     """One strategy of the demonstrations.
 
     Attributes:
-        members: Indices of its demonstrations.
+        members: Indices of its demonstrations, among those given.
         alignment: Their alignment.
         profile: The profile of that alignment.
         column_rewards: Mean redistributed reward of each profile column over the members.
         subgoals: The sub-goals.
+        kept: Columns of the alignment that were kept by evidence; None where a share decided.
     """
 
     members: np.ndarray
@@ -63,6 +65,7 @@ class Strategy:
     profile: Profile
     column_rewards: np.ndarray
     subgoals: list[SubGoal]
+    kept: np.ndarray | None = None
 
     def __repr__(self) -> str:
         return (
@@ -91,12 +94,15 @@ class AlignRudder(RichDisplay, Estimator):
         engine: "native" or "clustalw".
         refine: Rounds of refinement of the alignment.
         strategies: Number of strategies in the demonstrations; None to find it.
-        min_conservation: Profile columns are those whose event more than this share of a
+        min_conservation: None to keep the profile columns that are more than chance
+            (`evidence.kept_columns`). A number: those whose event more than this share of a
             strategy's demonstrations holds. What only a minority does (a detour, a step back and
             forth) would otherwise be rewarded too, and can keep a learner walking in circles.
         top_n: Use only the best demonstrations, by return, and the shorter among equals.
-        baseline: Return of an episode worth nothing. The redistributed reward of a demonstration
-            is scaled to its mean return less this.
+        baseline: Return of an episode worth nothing; None for the mean return of the random
+            episodes, 0 without any. The redistributed reward of a demonstration is scaled to its
+            mean return less this.
+        weigh_returns: Whether demonstrations count in the profile by their returns.
         subgoal_threshold: Sub-goals are columns whose mean redistributed reward is above this;
             None for the default of `find_subgoals`.
         subgoal_conservation: Instead: columns that this share of the demonstrations holds.
@@ -110,7 +116,14 @@ class AlignRudder(RichDisplay, Estimator):
         subgoals_: Its sub-goals.
         scale_: C, which scales scores to returns; 0 if nothing could be redistributed.
         events_: The fitted encoder.
-        outliers_: Demonstrations that belong to no strategy.
+        used_: Demonstrations that were aligned, by their place among those given: not the
+            failures, and with `top_n` only the best.
+        failures_: Demonstrations that failed: paid nothing, or far less than the others.
+        outliers_: Demonstrations that were aligned and belong to no strategy.
+        baseline_: The baseline used.
+        random_share_: Share of the reward that a random policy earns: the mean of C·S(τ) over the
+            random episodes, over the mean return above the baseline of the demonstrations that
+            are part of a strategy. None without random episodes or without a reward.
 
     Notes:
         R_{t+1} = (S(τ_t) − S(τ_{t−1}))·C with C = (E[G] − baseline) / E[S(τ)] over the
@@ -146,9 +159,10 @@ class AlignRudder(RichDisplay, Estimator):
         engine: str = "native",
         refine: int = 1,
         strategies: int | None = None,
-        min_conservation: float = 0.5,
+        min_conservation: float | None = None,
         top_n: int | None = None,
-        baseline: float = 0.0,
+        baseline: float | None = None,
+        weigh_returns: bool = True,
         subgoal_threshold: float | None = None,
         subgoal_conservation: float | None = None,
         subgoal_value: float | None = None,
@@ -168,6 +182,7 @@ class AlignRudder(RichDisplay, Estimator):
         self.min_conservation = min_conservation
         self.top_n = top_n
         self.baseline = baseline
+        self.weigh_returns = weigh_returns
         self.subgoal_threshold = subgoal_threshold
         self.subgoal_conservation = subgoal_conservation
         self.subgoal_value = subgoal_value
@@ -175,50 +190,80 @@ class AlignRudder(RichDisplay, Estimator):
 
     # Fitting
 
-    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
+    def fit(
+        self,
+        episodes: Sequence[Episode],
+        random_episodes: Sequence[Episode] = (),
+        failures: Sequence[Episode] = (),
+    ) -> Self:
         """Find the events of the demonstrations, align them and build the profile.
 
         Args:
             episodes: Two or more demonstrations.
-            random_episodes: Episodes of a random policy, used only for the successor
-                representation or features.
+            random_episodes: Episodes of a random policy: what is done by chance, and what that
+                is worth. They also serve the successor representation or features.
+            failures: Episodes that failed; what they do is no part of a strategy either.
         """
         episodes = check_episodes(episodes)
-        chosen = self._choose([e.ret for e in episodes], [len(e) for e in episodes])
-        demos = [episodes[i] for i in chosen]
+        random = check_episodes(random_episodes, "random_episodes")
+        fails = check_episodes(failures, "failures")
+        returns, lengths = [e.ret for e in episodes], [len(e) for e in episodes]
+        random_returns = [e.ret for e in random]
+        used = self._choose(returns, lengths, random_returns)
+        demos = [episodes[i] for i in used]
         encoder = copy.copy(choose_encoder(self.events, demos))
-        encoder.fit(demos, check_episodes(random_episodes, "random_episodes"))
+        encoder.fit(demos, random)
         encoder = with_symbols(encoder, self.undo)
-        encoded = [encoder.encode(e) for e in demos]
-        encoder, encoded = self._with_done(encoder, encoded, [e.rewards for e in demos])
-        return self._fit(encoder, encoded, [e.ret for e in demos], [len(e) for e in demos])
+        played = (episodes, random, fails)
+        encoded = [[encoder.encode(e) for e in some] for some in played]
+        own = [[e.rewards for e in some] for some in played]
+        encoder, (good, by_chance, bad) = self._with_done(encoder, encoded, own, used)
+        chance = Chance(by_chance, random_returns, bad)
+        return self._fit(encoder, good, returns, lengths, used, chance)
 
     def fit_events(
-        self, sequences: Sequence[Iterable[Hashable]], returns: Sequence[float] | None = None
+        self,
+        sequences: Sequence[Iterable[Hashable]],
+        returns: Sequence[float] | None = None,
+        random_sequences: Sequence[Iterable[Hashable]] = (),
+        failures: Sequence[Iterable[Hashable]] = (),
+        random_returns: Sequence[float] | None = None,
     ) -> Self:
         """Fit to sequences of any hashable symbols, where there are no observations.
 
         Args:
             sequences: Two or more sequences.
             returns: The return of each; None for 1 each.
+            random_sequences: Sequences of a random policy: what is done by chance.
+            failures: Sequences that failed.
+            random_returns: The return of each random sequence; None for 0 each.
         """
         listed = check_sequences(sequences)
         returns = check_returns(returns, len(listed))
-        chosen = self._choose(returns, [len(s) for s in listed])
-        listed, returns = [listed[i] for i in chosen], [returns[i] for i in chosen]
-        symbols = SymbolEvents().fit_sequences(listed)
-        encoder = with_symbols(symbols, self.undo)
+        random = check_sequences(random_sequences, "random_sequences")
+        fails = check_sequences(failures, "failures")
+        chance_returns = check_returns(random_returns or [0.0] * len(random), len(random))
+        lengths = [len(s) for s in listed]
+        used = self._choose(returns, lengths, chance_returns)
+        encoder = with_symbols(SymbolEvents().fit_sequences([listed[i] for i in used]), self.undo)
         assert isinstance(encoder, SymbolEvents)
-        encoded = [Encoded(NO_EVENT, encoder.encode_sequence(s)) for s in listed]
-        own = [_paid_at_end(r, e.events) for r, e in zip(returns, encoded, strict=True)]
-        known, encoded = self._with_done(encoder, encoded, own)
-        return self._fit(known, encoded, returns, [len(s) for s in listed])
+        played = ((listed, returns), (random, chance_returns), (fails, [0.0] * len(fails)))
+        encoded = [
+            [Encoded(NO_EVENT, encoder.encode_sequence(s)) for s in some] for some, _ in played
+        ]
+        own = [
+            [_paid_at_end(ret, e.events) for ret, e in zip(rets, some, strict=True)]
+            for some, (_, rets) in zip(encoded, played, strict=True)
+        ]
+        known, (good, by_chance, bad) = self._with_done(encoder, encoded, own, used)
+        chance = Chance(by_chance, chance_returns, bad)
+        return self._fit(known, good, returns, lengths, used, chance)
 
     def update(self, episodes: Sequence[Episode]) -> Self:
         """Let new good episodes join the demonstrations, and align again.
 
         Events keep their meaning (the encoder is not fitted again); with `top_n`, the best of old
-        and new stay. Streams and wrappers use the new alignment from their next episode on.
+        and new are used. Streams and wrappers use the new alignment from their next episode on.
         """
         self._check_fitted()
         episodes = check_episodes(episodes)
@@ -247,9 +292,30 @@ class AlignRudder(RichDisplay, Estimator):
         return self.events_.on(base) if isinstance(self.events_, DoneEvents) else base
 
     def _with_done(
-        self, encoder: EventEncoder, encoded: list[Encoded], rewards: Sequence[np.ndarray]
-    ) -> tuple[EventEncoder, list[Encoded]]:
-        return with_done(encoder, encoded, rewards) if self.done else (encoder, encoded)
+        self,
+        encoder: EventEncoder,
+        encoded: Sequence[list[Encoded]],
+        own: Sequence[Sequence[np.ndarray]],
+        used: np.ndarray,
+    ) -> tuple[EventEncoder, Sequence[list[Encoded]]]:
+        """Return encoder and episodes with the paid step of the demonstrations as an event.
+
+        Args:
+            encoder: The encoder without it.
+            encoded: Demonstrations, random and failed episodes.
+            own: The rewards of their steps.
+            used: Which demonstrations are aligned.
+        """
+        if not self.done:
+            return encoder, encoded
+        aligned = used.tolist()
+        found = with_done(encoder, [encoded[0][i] for i in aligned], [own[0][i] for i in aligned])
+        if not isinstance(found, DoneEvents):
+            return found, encoded
+        return found, [
+            [found.add_to(e, rewards) for e, rewards in zip(some, paid, strict=True)]
+            for some, paid in zip(encoded, own, strict=True)
+        ]
 
     def _join(
         self,
@@ -258,37 +324,43 @@ class AlignRudder(RichDisplay, Estimator):
         returns: list[float],
         lengths: list[int],
     ) -> Self:
-        before, done = self.encoded_, self.events_.n_events - 1
-        if isinstance(encoder, DoneEvents) and encoder.done != done:  # it comes after all others
-            before = [
-                Encoded(e.start, np.where(e.events == done, encoder.done, e.events)) for e in before
-            ]
-        encoded = [*before, *encoded]
+        # What was unknown in an old demonstration that was not used stays so, and it unused.
+        old, n = self.events_.n_events, encoder.n_events
+        known, chance = self.encoded_, self.chance_
+        if n > old:
+            known, chance = [renumbered(e, old, n) for e in known], chance.renumbered(old, n)
+            if isinstance(encoder, DoneEvents):  # it comes after all others
+                known = [renumbered(e, old - 1, n - 1) for e in known]
+                chance = chance.renumbered(old - 1, n - 1)
+        encoded = [*known, *encoded]
         returns, lengths = [*self.returns_, *returns], [*self.lengths_, *lengths]
-        chosen = self._choose(returns, lengths)
-        return self._fit(
-            encoder,
-            [encoded[i] for i in chosen],
-            [returns[i] for i in chosen],
-            [lengths[i] for i in chosen],
-        )
+        used = self._choose(returns, lengths, chance.returns)
+        used = used[[encoded[i].sequence.max(initial=NO_EVENT) < n for i in used]]
+        return self._fit(encoder, encoded, returns, lengths, used, chance)
 
-    def _choose(self, returns: Sequence[float], lengths: Sequence[int]) -> np.ndarray:
+    def _choose(
+        self, returns: Sequence[float], lengths: Sequence[int], random_returns: Sequence[float]
+    ) -> np.ndarray:
+        """Return the demonstrations to align: those that were paid, of them the best."""
         check_parameters(self.get_params(deep=False))
         check_undo(self.undo)
-        chosen = select_top(returns, lengths, self.top_n)
-        if len(chosen) < 2:
+        baseline = baseline_of(self.baseline, random_returns)
+        paid = np.flatnonzero(~failed(returns, baseline))
+        if len(returns) >= 2 and not len(paid):
             raise ValueError(
-                f"got {len(chosen)} demonstration(s); at least 2 are needed, as an alignment shows "
-                "what demonstrations have in common"
+                f"the mean return of the demonstrations is {float(np.mean(returns)):g}, which is "
+                f"not above the baseline {baseline:g}; a negative C "
+                "would punish the demonstrated strategy. Give baseline=… the return of an episode "
+                "worth nothing, for example the mean return of random episodes"
             )
-        mean = float(np.mean([returns[i] for i in chosen]))
-        if mean <= self.baseline:
+        chosen = paid[
+            select_top([returns[i] for i in paid], [lengths[i] for i in paid], self.top_n)
+        ]
+        if len(chosen) < 2:
+            failures = f" that did not fail, of {len(returns)}" * (len(returns) > len(chosen))
             raise ValueError(
-                f"the mean return of the demonstrations is {mean:g}, which is not above the "
-                f"baseline {self.baseline:g}; a negative C would punish the demonstrated strategy. "
-                "Give baseline=… the return of an episode worth nothing, for example the mean "
-                "return of random episodes"
+                f"got {len(chosen)} demonstration(s){failures}; at least 2 are needed, as an "
+                "alignment shows what demonstrations have in common"
             )
         return chosen
 
@@ -298,15 +370,18 @@ class AlignRudder(RichDisplay, Estimator):
         encoded: list[Encoded],
         returns: list[float],
         lengths: list[int],
+        used: np.ndarray,
+        chance: Chance,
     ) -> Self:
         undoes = undo_table(encoder, self.undo)
-        encoded = [without_undone(e, undoes) for e in encoded]
         # Every good episode ends with "done"; that they share it shows no strategy.
         done = encoder if isinstance(encoder, DoneEvents) else None
-        if done is not None:
-            encoded = [done.closed(e) for e in encoded]
-        p = background([e.sequence for e in encoded], encoder.n_events)
-        sequences = [(done.without(e) if done else e).sequence for e in encoded]
+        encoded = [without_undone(e, undoes) for e in encoded]
+        encoded = encoded if done is None else [done.closed(e) for e in encoded]
+        chance = chance.each(lambda e: without_undone(e, undoes))
+        n = encoder.n_events
+        p = mixed_background([encoded[i].sequence for i in used], chance.counts(n), n)
+        sequences = [(done.without(encoded[i]) if done else encoded[i]).sequence for i in used]
         scores = scoring_matrix(self.scoring, p, alpha=self.alpha, epsilon=self.epsilon)
         parts, tree = align_strategies(
             sequences,
@@ -317,13 +392,13 @@ class AlignRudder(RichDisplay, Estimator):
             engine=self.engine,
             refine=self.refine,
             progress=self.progress,
+            null=Null.of(sequences, p, chance.sequences(encoder.base.n_events)),
+            by_evidence=self.min_conservation is None,
         )
+        parts = [part._replace(members=used[part.members]) for part in parts]
         if done is not None:
-            parts = [
-                (m, alignment.appended([done.done in encoded[i].events for i in m], done.done))
-                for m, alignment in parts
-            ]
-        self._set(encoder, encoded, returns, lengths, p, parts, tree)
+            parts = [_with_last(part, encoded, done.done) for part in parts]
+        self._set(encoder, encoded, returns, lengths, used, chance, p, parts, tree)
         self.scores_ = scores
         self._report()
         return self
@@ -334,41 +409,54 @@ class AlignRudder(RichDisplay, Estimator):
         encoded: list[Encoded],
         returns: Sequence[float],
         lengths: Sequence[int],
+        used: np.ndarray,
+        chance: Chance,
         p: np.ndarray,
-        parts: Sequence[tuple[np.ndarray, Alignment]],
+        parts: Sequence[Part],
         tree: np.ndarray,
     ) -> None:
         """Make all that follows from the alignments: profiles, C, sub-goals."""
+        gains = np.asarray(returns, float)
+        self.baseline_ = baseline_of(self.baseline, chance.returns)
         profiles = [
-            Profile.from_alignment(alignment, p, self.min_conservation) for _, alignment in parts
+            Profile.from_alignment(
+                part.alignment,
+                p,
+                0.5 if self.min_conservation is None else self.min_conservation,
+                columns=part.columns,
+                weights=weights_of(gains[part.members], self.baseline_)
+                if self.weigh_returns
+                else None,
+            )
+            for part in parts
         ]
+        members = [part.members for part in parts]
+        pssms = [profile.pssm for profile in profiles]
         skips = [
-            skip_costs(profile.conservation, len(members), self.skip)
-            for profile, (members, _) in zip(profiles, parts, strict=True)
+            skip_costs(profile.conservation, len(part.members), self.skip)
+            for profile, part in zip(profiles, parts, strict=True)
         ]
-        scorer = Scorer([profile.pssm for profile in profiles], self.gap, skips)
         undoes = undo_table(encoder, self.undo)
-        used = np.sort(np.concatenate([m for m, _ in parts])) if parts else np.empty(0, int)
-        mean_score, mean_return = 0.0, float(np.mean(returns))
-        if profiles:  # one that is part of no strategy scores nothing, and would raise C
-            ends = [scorer.prefix_scores(encoded[i].events, encoded[i].start)[0] for i in used]
-            mean_score = float(np.mean([s[-1] if len(s) else 0.0 for s in ends]))
-            mean_return = float(np.mean([returns[i] for i in used]))
-        worth = max((profile.worth for profile in profiles), default=0.0)
-        least = max(mean_score, worth / _MOST_PAID)
-        scale = (mean_return - self.baseline) / least if mean_score > 0 else 0.0
+        scale, factors = scales(pssms, members, encoded, returns, self.baseline_, self.gap, skips)
         if not np.isfinite(scale):
             raise ValueError(
-                f"the returns are too large to redistribute: their mean is {mean_return}"
+                f"the returns are too large to redistribute: their mean is {gains.mean()}"
             )
+        scorer = Scorer(
+            [pssm * f for pssm, f in zip(pssms, factors, strict=True)],
+            self.gap,
+            [costs * f for costs, f in zip(skips, factors, strict=True)],
+        )
         self.scale_ = scale
         self.events_, self.scorer_ = encoder, scorer
         self.tables_ = TrackerTables.of(encoder, scorer, scale, undoes=undoes)  # sub-goals: below
         self.encoded_, self.returns_, self.lengths_ = encoded, list(returns), list(lengths)
+        self.used_, self.chance_ = used, chance
+        self.failures_ = np.flatnonzero(failed(returns, self.baseline_))
         self.background_, self.tree_ = p, tree
         self.strategies_: list[Strategy] = []
-        for (members, alignment), profile in zip(parts, profiles, strict=True):
-            rewards = self._column_rewards(members, alignment, profile)
+        for part, profile in zip(parts, profiles, strict=True):
+            rewards = self._column_rewards(part.members, part.alignment, profile)
             goals = find_subgoals(
                 profile,
                 rewards,
@@ -376,10 +464,18 @@ class AlignRudder(RichDisplay, Estimator):
                 conservation=self.subgoal_conservation,
                 value=self.subgoal_value,
             )
-            self.strategies_.append(Strategy(members, alignment, profile, rewards, goals))
+            kept = None if part.columns is None else profile.columns
+            self.strategies_.append(
+                Strategy(part.members, part.alignment, profile, rewards, goals, kept)
+            )
         goals = [[goal.column for goal in strategy.subgoals] for strategy in self.strategies_]
         self.tables_ = TrackerTables.of(encoder, scorer, scale, goals, undoes)
-        self.outliers_ = np.setdiff1d(np.arange(len(encoded)), used)
+        inside = np.concatenate([used[:0], *members])
+        self.outliers_ = np.setdiff1d(used, inside)
+        self.random_share_: float | None = None
+        if chance.random and scale > 0:
+            earned = float(final_scores(scorer, chance.random).mean()) * scale
+            self.random_share_ = earned / float(gains[inside].mean() - self.baseline_)
 
     def _column_rewards(
         self, members: np.ndarray, alignment: Alignment, profile: Profile
@@ -397,8 +493,15 @@ class AlignRudder(RichDisplay, Estimator):
 
     def _report(self) -> None:
         n = len(self.encoded_)
-        done = self.events_.n_events - isinstance(self.events_, DoneEvents)
-        if not any((e.sequence < done).any() for e in self.encoded_):
+        if len(self.failures_):
+            warn(
+                f"demonstrations {self.failures_.tolist()} of {n} failed: their returns are "
+                f"{[float(f'{self.returns_[i]:.4g}') for i in self.failures_]}, not above the "
+                f"baseline {self.baseline_:g} or far below the others'. They are not aligned",
+                stacklevel=5,
+            )
+        known = self.events_.base.n_events
+        if not any((self.encoded_[i].sequence < known).any() for i in self.used_):
             what = "no demonstration holds an event"
         elif not self.strategies_:
             what = "the demonstrations share no strategy beyond chance"
@@ -552,8 +655,8 @@ class AlignRudder(RichDisplay, Estimator):
         """Return the sub-tasks of a strategy, each with the segments of episodes that did it.
 
         Args:
-            episodes: The episodes to cut; None for the strategy's own demonstrations, whose
-                indices in `members` the segments then carry.
+            episodes: The episodes to cut; None for the strategy's own demonstrations. A segment
+                carries the place of its episode among them, or among the demonstrations given.
             strategy: Which strategy.
         """
         self._check_fitted()
@@ -569,6 +672,9 @@ class AlignRudder(RichDisplay, Estimator):
         columns = [self.matched_columns(e, strategy) for e in encoded]
         after = [-1, *(goal.column for goal in chosen.subgoals)]
         segments = cut_segments(chosen.subgoals, columns)
+        if episodes is None:
+            place = chosen.members.tolist()
+            segments = [tuple(replace(s, episode=place[s.episode]) for s in k) for k in segments]
         return [SubTask(k, goal, after[k], segments[k]) for k, goal in enumerate(chosen.subgoals)]
 
     def next_subgoal(self, cell: int) -> int:
@@ -593,15 +699,19 @@ class AlignRudder(RichDisplay, Estimator):
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], function: Callable[..., Hashable | None] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        function: Callable[..., Hashable | None] | None = None,
+        scoring: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> Self:
         """Load a saved model.
 
         Args:
             path: The file.
             function: The event function, for a model whose events come from one.
+            scoring: The scoring function, for a model that has one.
         """
-        return storage.load_model(cls, path, function)
+        return storage.load_model(cls, path, function, scoring)
 
     def __repr__(self) -> str:
         text = super().__repr__()
@@ -625,3 +735,13 @@ def _paid_at_end(ret: float, events: np.ndarray) -> np.ndarray:
     own, happened = np.zeros(len(events)), np.flatnonzero(events != NO_EVENT)
     own[happened[-1:]] = ret
     return own
+
+
+def _with_last(part: Part, encoded: Sequence[Encoded], event: int) -> Part:
+    """Return a strategy with one more column behind its alignment, of an event that ends it."""
+    held = [event in encoded[i].events for i in part.members]
+    alignment = part.alignment.appended(held, event)
+    columns = part.columns
+    if columns is not None:
+        columns = np.append(columns, alignment.n_columns - 1)
+    return Part(part.members, alignment, columns)

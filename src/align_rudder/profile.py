@@ -22,7 +22,7 @@ class Profile:
     Attributes:
         frequencies: q (n, L): share of all sequences with event i in column t; gaps count
             against a column, so a column's frequencies may sum to less than 1.
-        background: p (n,): relative frequency of each event in the demonstrations.
+        background: p (n,): relative frequency of each event by chance, or in the demonstrations.
         pssm: s (n, L): position-specific scores, −∞ where q is 0.
         lambdas: λ*_t (L,).
         columns: The column of the alignment that each profile column comes from.
@@ -56,6 +56,9 @@ class Profile:
         alignment: Alignment,
         background: np.ndarray | None = None,
         min_conservation: float = 0.0,
+        *,
+        columns: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
     ) -> Profile:
         """Count the columns of an alignment and score them against the background.
 
@@ -64,12 +67,18 @@ class Profile:
             background: Frequency of each event; None for that in the alignment.
             min_conservation: Keep only columns whose top event more than this share of the
                 sequences holds; if there is none, all are kept.
+            columns: Instead, the columns to keep (those of them that score).
+            weights: How much each sequence counts, 1 on average; None for all the same.
         """
         matrix, n_events = alignment.matrix, len(alignment.symbols)
         n, length = matrix.shape
         counts = np.zeros((n_events, length))
-        rows, columns = np.nonzero(matrix != GAP)
-        np.add.at(counts, (matrix[rows, columns], columns), 1.0)
+        rows, at = np.nonzero(matrix != GAP)
+        np.add.at(counts, (matrix[rows, at], at), 1.0)
+        held = counts.max(axis=0, initial=0.0) / max(n, 1)
+        if weights is not None:
+            counts[:] = 0.0
+            np.add.at(counts, (matrix[rows, at], at), weights[rows])
         if background is None:
             background = counts.sum(axis=1) / max(counts.sum(), 1.0)
         background = np.asarray(background, float)
@@ -80,7 +89,7 @@ class Profile:
             )
         if ((background == 0) & (counts.sum(axis=1) > 0)).any():
             raise ValueError("background is 0 for an event that occurs; it must be positive there")
-        frequencies = counts / max(n, 1)
+        frequencies = np.minimum(counts / max(n, 1), 1.0)
         log_odds = np.full(frequencies.shape, -np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
             np.log(frequencies / background[:, None], where=frequencies > 0, out=log_odds)
@@ -89,7 +98,9 @@ class Profile:
             # With one event only, q ≤ p = 1 and every score would be 0; count matches instead.
             log_odds = np.where(frequencies > 0, frequencies, -np.inf)
         useful = (log_odds > 0).any(axis=0)
-        shared = useful & (frequencies.max(axis=0, initial=0.0) > min_conservation + 1e-12)
+        shared = useful & (held > min_conservation + 1e-12)
+        if columns is not None:
+            shared = useful & np.isin(np.arange(length), columns)
         kept = np.flatnonzero(shared if shared.any() else useful)
         lambdas = np.ones(len(kept)) if single else solve_lambda(background, log_odds[:, kept])
         lambdas = np.where(np.isfinite(lambdas), lambdas, 1.0)
@@ -109,11 +120,6 @@ class Profile:
     def conservation(self) -> np.ndarray:
         """Share of all sequences that hold the top event of each column (L,)."""
         return self.frequencies.max(axis=0, initial=0.0)
-
-    @property
-    def worth(self) -> float:
-        """The score of an episode that does the best event of every column."""
-        return float(self.pssm.max(axis=0, initial=0.0).sum()) if len(self) else 0.0
 
     @property
     def top_events(self) -> np.ndarray:

@@ -228,7 +228,8 @@ def match_columns(
     # Only the rows where blocks begin are kept; those within are made again on the way back.
     begins = [-skipped]
     for t in range(0, len(ids), stride):
-        begins.append(_alignment_rows(pssm, begins[-1], ids[t : t + stride], gap, skipped)[-1])
+        rows = _alignment_rows(pssm, begins[-1], ids[t : t + stride], gap, skipped)
+        begins.append(rows[-1].copy())  # a view would keep all of them
     out = np.full(len(events), -1)
     j = int(begins[-1].argmax())
     for t in reversed(range(0, len(ids), stride)):

@@ -27,10 +27,13 @@ from align_rudder.files import (
     decode_symbol,
     encode_symbol,
 )
-from align_rudder.scoring import background, quantise, scoring_matrix
+from align_rudder.groups import Part
+from align_rudder.null import Chance, mixed_background
+from align_rudder.presets import PAPER
+from align_rudder.scoring import quantise, scoring_matrix
 from align_rudder.sequences import GAP, NO_EVENT
 from align_rudder.undo import check_undo
-from align_rudder.validation import PAPER, PARAMETERS
+from align_rudder.validation import PARAMETERS
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
@@ -51,7 +54,7 @@ _MODEL = Format(
     1,
     header={
         "parameters": Table(PARAMETERS),
-        "scoring": Maybe(Choice(("inverse", "log", "karlin-altschul"))),
+        "scoring": Maybe(Choice(("inverse", "log", "karlin-altschul", "function"))),
         "events": Each(Anything()),
         "n_strategies": Whole(),
         "done": Maybe(Table({"level": Number(), "name": Text()})),
@@ -64,10 +67,11 @@ _MODEL = Format(
         "returns": Floats("demonstrations"),
         "lengths": Ints("demonstrations"),
         "background": Floats("events", low=0, high=1),
-        "tree": Floats("demonstrations-1", 4, low=0),
+        "tree": Floats("used-1", 4, low=0),
         "scores": Floats("events", "events"),
+        "used": Ints("used", high="demonstrations", optional=True),
     },
-    groups=("events/", "strategy/"),
+    groups=("events/", "strategy/", "chance/"),
     remedy="put back a copy, or fit the model again",
     older=_of_today,
 )
@@ -76,6 +80,14 @@ _STRATEGY = {
     "matrix": Ints("members", "columns", low=GAP, high="events", dtype=np.int32),
     "scores": Floats("events", "events"),
     "tree": Floats("members-1", 4, low=0, optional=True),
+    "columns": Ints("kept", high="columns", optional=True),
+    "gap": Floats(low=0, optional=True),
+}
+_CHANCE = {
+    "events": Ints("steps", low=NO_EVENT),
+    "starts": Ints("episodes", low=NO_EVENT),
+    "steps": Ints("episodes"),
+    "returns": Floats("random"),
 }
 Model = TypeVar("Model", bound="AlignRudder")
 
@@ -87,7 +99,7 @@ def save_model(model: AlignRudder, path: str | os.PathLike[str]) -> None:
         for k, v in model.get_params(deep=False).items()
         if k not in ("events", "scoring", "undo")
     }
-    named = isinstance(model.scoring, str)
+    scoring = model.scoring if isinstance(model.scoring, str) else None
     events_header, events_arrays = model.events_.state()
     arrays = {f"events/{name}": array for name, array in events_arrays.items()}
     arrays |= {
@@ -99,16 +111,27 @@ def save_model(model: AlignRudder, path: str | os.PathLike[str]) -> None:
         "background": model.background_,
         "tree": model.tree_,
         "scores": model.scores_,
+        "used": model.used_,
     }
+    if lost := [*model.chance_.random, *model.chance_.failures]:
+        arrays |= {
+            "chance/events": np.concatenate([e.events for e in lost]),
+            "chance/starts": np.array([e.start for e in lost]),
+            "chance/steps": np.array([len(e.events) for e in lost]),
+            "chance/returns": np.array(model.chance_.returns, float),
+        }
     for k, strategy in enumerate(model.strategies_):
         arrays[f"strategy/{k}/members"] = strategy.members
         arrays[f"strategy/{k}/matrix"] = strategy.alignment.matrix
         arrays[f"strategy/{k}/scores"] = strategy.alignment.scores
+        arrays[f"strategy/{k}/gap"] = np.array(strategy.alignment.gap)
+        if strategy.kept is not None:
+            arrays[f"strategy/{k}/columns"] = strategy.kept
         if strategy.alignment.tree is not None:
             arrays[f"strategy/{k}/tree"] = strategy.alignment.tree
     header = {
         "parameters": parameters,
-        "scoring": model.scoring if named else None,
+        "scoring": "function" if callable(model.scoring) else scoring,
         "events": {"kind": type(model.events_.base).__name__, **events_header},
         "n_strategies": len(model.strategies_),
         "done": _done_of(model.events_),
@@ -127,8 +150,9 @@ def load_model(
     cls: type[Model],
     path: str | os.PathLike[str],
     function: Callable[..., Hashable | None] | None = None,
+    scoring: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Model:
-    """Load a model of class `cls`; `function` is its event function, where it needs one.
+    """Load a model of class `cls`, with its event and scoring functions, where it needs them.
 
     Whatever can be computed from the rest of the file (frequencies, scores, which sequence a row
     of an alignment spells) is compared with it, so that no damaged array is used.
@@ -137,25 +161,73 @@ def load_model(
         encoder = _encoder(contents, path, function)
         header, arrays = contents.header, contents.arrays
         encoded = _demonstrations(arrays, encoder.n_events)
-        scores = _scores(contents, [e.sequence for e in encoded])
-        scoring = scores if header["scoring"] is None else header["scoring"]
+        used = _used(arrays, encoded, encoder.n_events)
+        chance = _chance(contents, encoder.n_events)
+        given = _scoring(header["scoring"], scoring, path)
+        p, scores = _scores(contents, [encoded[i].sequence for i in used], chance, given)
         if any(len(pair) != 2 for pair in header["undo"]):
             raise ValueError("'undo' has something else than pairs of an event and one undone")
         undo = {decode_symbol(a): decode_symbol(b) for a, b in header["undo"]} or None
         check_undo(undo)
-        model = cls(encoder.base, scoring=scoring, undo=undo, **header["parameters"])
+        known = scores if given is None else given
+        model = cls(encoder.base, scoring=known, undo=undo, **header["parameters"])
         check_tree(arrays["tree"], "the tree")
         model._set(
             encoder,
             encoded,
             arrays["returns"].tolist(),
             arrays["lengths"].tolist(),
-            arrays["background"],
-            _strategies(contents, encoded, encoder.symbols_, model.gap),
+            used,
+            chance,
+            p,
+            _strategies(contents, encoded, used, encoder.symbols_, model.gap),
             arrays["tree"],
         )
         model.scores_ = scores
         return model
+
+
+def _scoring(stored: str | None, given: Any, path: str | os.PathLike[str]) -> Any:
+    """Return the name or the function of the scores, None for a matrix."""
+    if stored == "function":
+        if given is None:
+            raise ValueError(
+                f"{path}: the model's scores come from a function, which is not stored in the "
+                "file; load it with AlignRudder.load(path, scoring=your_function)"
+            )
+        return given
+    if given is not None:
+        raise ValueError(f"{path}: scoring=… was given, but the model's scores are {stored}")
+    return stored
+
+
+def _used(arrays: Mapping[str, np.ndarray], encoded: list[Encoded], n_events: int) -> np.ndarray:
+    """Return which demonstrations were aligned, all of them in a file of version 0.1."""
+    used = arrays.get("used", np.arange(len(encoded)))
+    if len(used) < 2 or (np.diff(used) <= 0).any():
+        raise ValueError(f"it used demonstrations {used.tolist()}; two or more in order are needed")
+    if any(encoded[i].sequence.max(initial=NO_EVENT) >= n_events for i in used):
+        raise ValueError(f"a demonstration has an event beyond the {n_events} that there are")
+    return used
+
+
+def _chance(contents: Contents, n_events: int) -> Chance:
+    """Return the random and the failed episodes."""
+    if not contents.group("chance/"):
+        return Chance.none()
+    arrays = contents.checked("chance/", _CHANCE)
+    events, starts, steps = (arrays[name] for name in ("events", "starts", "steps"))
+    n = len(arrays["returns"])
+    if n > len(steps) or sum(steps.tolist()) != len(events):
+        raise ValueError(
+            f"its random episodes have {sum(steps.tolist())} steps and {n} returns, but there are "
+            f"{len(events)} steps of {len(steps)} episodes"
+        )
+    if max(starts.max(initial=NO_EVENT), events.max(initial=NO_EVENT)) > n_events:
+        raise ValueError(f"a random episode has an event beyond the {n_events} that there are")
+    parts = np.split(events, np.cumsum(steps)[:-1])
+    found = [Encoded(int(start), part) for start, part in zip(starts, parts, strict=True)]
+    return Chance(found[:n], arrays["returns"].tolist(), found[n:])
 
 
 def _encoder(
@@ -189,19 +261,21 @@ def _demonstrations(arrays: Mapping[str, np.ndarray], n_events: int) -> list[Enc
         )
     if not np.array_equal(arrays["lengths"], steps):
         raise ValueError("'lengths' and 'steps' differ; both are the steps of each demonstration")
-    if max(starts.max(), sequences.max(initial=NO_EVENT)) >= n_events:
+    if max(starts.max(), sequences.max(initial=NO_EVENT)) > n_events:
         raise ValueError(f"a demonstration has an event beyond the {n_events} that there are")
     parts = np.split(sequences, np.cumsum(steps)[:-1])
     return [Encoded(int(start), part) for start, part in zip(starts, parts, strict=True)]
 
 
-def _scores(contents: Contents, sequences: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the scoring matrix, after a look at whether it and p are those of the sequences."""
+def _scores(
+    contents: Contents, sequences: Sequence[np.ndarray], chance: Chance, scoring: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return p and the scoring matrix, after a look at whether they are those of the sequences."""
     found, scores = contents.arrays["background"], contents.arrays["scores"]
-    p = background(sequences, len(found))
+    p = mixed_background(sequences, chance.counts(len(found)), len(found))
     if not np.allclose(found, p, rtol=1e-9, atol=0):
         raise ValueError("'background' is not how often each event occurs in its demonstrations")
-    parameters, scoring = contents.header["parameters"], contents.header["scoring"]
+    parameters = contents.header["parameters"]
     expected = scoring_matrix(
         scores if scoring is None else scoring,
         p,
@@ -209,18 +283,23 @@ def _scores(contents: Contents, sequences: Sequence[np.ndarray]) -> np.ndarray:
         epsilon=parameters["epsilon"],
     )
     if not np.allclose(scores, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max(initial=0)):
-        raise ValueError(f"'scores' are not those of scoring {scoring!r} of its events")
-    return scores
+        name = contents.header["scoring"]
+        raise ValueError(f"'scores' are not those of scoring {name!r} of its events")
+    return found, scores
 
 
 def _strategies(
-    contents: Contents, encoded: Sequence[Encoded], symbols: Sequence[Hashable], gap: float
-) -> list[tuple[np.ndarray, Alignment]]:
-    """Return members and alignment of each strategy."""
+    contents: Contents,
+    encoded: Sequence[Encoded],
+    used: np.ndarray,
+    symbols: Sequence[Hashable],
+    gap: float,
+) -> list[Part]:
+    """Return members, alignment and kept columns of each strategy."""
     n, whole = len(encoded), contents.arrays["scores"]
     sequences = [e.sequence for e in encoded]
     sizes = {"demonstrations": n, "events": len(whole)}
-    whole = quantise(whole, n * max(sum(map(len, sequences)), 1))[0]
+    whole = quantise(whole, len(used) * max(sum(len(sequences[i]) for i in used), 1))[0]
     parts, seen = [], np.zeros(n, int)
     known = contents.header["n_strategies"]
     if names := [k for k in contents.group("strategy/") if not _index(k) < known]:
@@ -231,6 +310,8 @@ def _strategies(
         arrays = contents.checked(f"strategy/{k}/", _STRATEGY, sizes)
         members, matrix, tree = arrays["members"], arrays["matrix"], arrays.get("tree")
         np.add.at(seen, members, 1)
+        if not np.isin(members, used).all():
+            raise ValueError(f"strategy {k} has demonstrations that were not used")
         if not len(members) or seen.max() > 1 or (tree is None) != (len(members) == 1):
             raise ValueError(
                 f"strategy {k} has demonstrations {members.tolist()}; each may be in one strategy "
@@ -245,7 +326,11 @@ def _strategies(
         expected = quantise(whole, len(members) * max(steps, 1))[0]
         if not np.allclose(arrays["scores"], expected, rtol=1e-6, atol=1e-6):
             raise ValueError(f"the scores of strategy {k} are not those of the model")
-        parts.append((members, Alignment(matrix, symbols, arrays["scores"], gap, tree)))
+        exact = float(arrays.get("gap", np.array(gap)))  # on the grid of the scores
+        if not np.isclose(exact, gap, rtol=1e-6, atol=1e-6):
+            raise ValueError(f"the gap cost of strategy {k} is {exact}, that of the model {gap}")
+        aligned = Alignment(matrix, symbols, arrays["scores"], exact, tree)
+        parts.append(Part(members, aligned, arrays.get("columns")))
     return parts
 
 

@@ -3,82 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from align_rudder import kernels
+from align_rudder.agreement import agreement
 from align_rudder.alignment import (
-    Alignment,
     align_ids,
     check_options,
     guide_tree,
     pairwise_scores,
+    progressive,
 )
-from align_rudder.scoring import on_grid, quantise
+from align_rudder.evidence import kept_columns
+from align_rudder.groups import Group, Part, evident_groups, members_below
+from align_rudder.null import Null, directedness
+from align_rudder.sampling import attach, attach_to_tree, sample_of
+from align_rudder.scoring import background, on_grid, quantise
 
-__all__ = ["agreement", "align_strategies", "find_strategies"]
+__all__ = ["Part", "agreement", "align_strategies", "find_strategies"]
 
 _MIN_AGREEMENT = 0.1
 _LARGE_AGREEMENT = 0.5
 _MIN_RATIO = 0.5
-
-
-def agreement(
-    sequences: Sequence[np.ndarray],
-    pairs: np.ndarray,
-    pair_scores: np.ndarray,
-    scores: np.ndarray,
-    gap: float = 0.0,
-    *,
-    max_pairs: int = 32,
-    shuffles: int = 16,
-    seed: int = 0,
-) -> tuple[float, float]:
-    """Return how far pairs of sequences agree beyond chance (1 identical, 0 random), and its z.
-
-    Args:
-        sequences: Event ids of each sequence.
-        pairs: Pairs of sequences (m, 2).
-        pair_scores: Alignment scores (N, N).
-        scores: The scoring matrix.
-        gap: The gap cost.
-        max_pairs: The most pairs looked at, spread evenly.
-        shuffles: How often one of each pair is shuffled to see what chance gives.
-        seed: Seed of the shuffles.
-
-    Notes:
-        Σ (s_ij − μ_ij) / Σ (min(s_ii, s_jj) − μ_ij) over the pairs, where μ_ij is the mean score
-        of i with shuffled j. Without gap costs any two sequences over the same few events align
-        to some extent; only what order adds to that shows a common strategy. z is the numerator
-        over its standard deviation under shuffling.
-    """
-    if len(pairs) > max_pairs:
-        pairs = pairs[np.linspace(0, len(pairs) - 1, max_pairs).astype(int)]
-    rng = np.random.default_rng(seed)
-    pool: list[np.ndarray] = []
-    for i, j in pairs:
-        pool += [sequences[i], *(rng.permutation(sequences[j]) for _ in range(shuffles))]
-    if not pool:
-        return 0.0, 0.0
-    step = shuffles + 1
-    first = np.repeat(np.arange(len(pairs)) * step, shuffles)
-    tasks = np.column_stack([first, first + np.tile(np.arange(1, step), len(pairs))])
-    offsets = np.concatenate([[0], np.cumsum([len(s) for s in pool])]).astype(np.int64)
-    flat = np.concatenate(pool).astype(np.int32)
-    by_chance = kernels.pair_scores(flat, offsets, tasks.astype(np.int64), scores, gap)
-    by_chance = by_chance.reshape(len(pairs), shuffles)
-    spread = np.sqrt(by_chance.var(axis=1, ddof=1).sum())
-    by_chance = by_chance.mean(axis=1)
-    own = np.diag(pair_scores)
-    found = pair_scores[pairs[:, 0], pairs[:, 1]]
-    best = np.minimum(own[pairs[:, 0]], own[pairs[:, 1]])
-    room = float((best - by_chance).sum())
-    if room <= 1e-9 * max(float(best.sum()), 1.0):
-        # Nothing can be shuffled (one kind of event, or none): alike if they score in full.
-        alike = best.sum() > 0 and np.allclose(found, best)
-        return (1.0, np.inf) if alike else (0.0, 0.0)
-    excess = float((found - by_chance).sum())
-    return excess / room, excess / spread if spread > 0 else np.inf
+_DIRECTED = 0.8
+_CLEAR = 3.0  # standard deviations beyond chance
+_FAINT = 1e-3  # what events that are in no kept column score when the others are aligned again
 
 
 def find_strategies(
@@ -88,6 +38,7 @@ def find_strategies(
     scores: np.ndarray,
     gap: float = 0.0,
     n_strategies: int | None = None,
+    null: Null | None = None,
 ) -> list[np.ndarray]:
     """Return the demonstrations of each strategy, the largest first.
 
@@ -98,22 +49,38 @@ def find_strategies(
         scores: The scoring matrix.
         gap: The gap cost.
         n_strategies: The number of strategies; None to find it.
+        null: What sequences look like by chance; None to make it of the demonstrations.
 
     Returns:
         Indices of the members of each strategy. If the number is to be found, demonstrations that
         agree with no other are in none, and the list may be empty: nothing is shared.
 
     Notes:
-        From the root of the guide tree down, a branching is two strategies if its two sides
-        agree, beyond chance, less than 0.1, or less than half as much as each side agrees within
-        itself. Below the root, groups were picked for being alike, so their agreement must also
-        be significant (z above 1 + √(2 ln(number of pairs)), what the best of as many random
-        pairs reaches) or large (at least 0.5).
+        Branches of the guide tree are strategies by their joint evidence (`evident_groups`).
+        Where that says nothing, as there are few and short demonstrations, and they hardly ever go
+        back (`directedness`), as random walks do, their agreement beyond chance decides, from the
+        top down: two sides that agree less than 0.1, or less than half as much as each within
+        itself, are two strategies. Below the root, groups were picked for being alike, so their
+        agreement must also be significant (z above 1 + √(2 ln(number of pairs)), what the best of
+        as many random pairs reaches) or large (at least 0.5). Who is in no group then joins the
+        one with which it agrees.
     """
-    n = len(sequences)
-    below = [np.array([i]) for i in range(n)]
-    for left, right in tree[:, :2].astype(int):
-        below.append(np.sort(np.concatenate([below[left], below[right]])))
+    groups = _groups(sequences, pair_scores, tree, scores, gap, n_strategies, null)
+    return [group.members for group in groups]
+
+
+def _groups(
+    sequences: Sequence[np.ndarray],
+    pair_scores: np.ndarray,
+    tree: np.ndarray,
+    scores: np.ndarray,
+    gap: float,
+    n_strategies: int | None,
+    null: Null | None,
+    progress: bool = False,
+) -> list[Group]:
+    """Return the groups of demonstrations, the largest first, with their alignments."""
+    n, below = len(sequences), members_below(tree)
     if n_strategies is not None:
         if not 1 <= n_strategies <= n:
             raise ValueError(
@@ -122,37 +89,99 @@ def find_strategies(
         whole = set(range(n, 2 * n - n_strategies))  # all merges but the last ones
         inside = {int(child) for node in whole for child in tree[node - n, :2]}
         top = (whole | set(range(n))) - inside
-        return sorted((below[node] for node in top), key=lambda g: (-len(g), g[0]))
-
-    def within(members: np.ndarray) -> float:
-        i, j = np.triu_indices(len(members), 1)
-        pairs = np.column_stack([members[i], members[j]])
-        return agreement(sequences, pairs, pair_scores, scores, gap)[0]
-
-    min_z = 1.0 + np.sqrt(2.0 * np.log(max(n * (n - 1) / 2, 1.0)))
-    groups: list[np.ndarray] = []
-    stack = [len(below) - 1]
+        return _sorted([Group(below[node], None) for node in top])
+    if null is None:
+        null = Null.of(sequences, background(sequences, len(scores)))
+    matrices = progressive(sequences, tree, scores, gap, progress)
+    evident = evident_groups(tree, matrices, null)
+    taken = set(np.concatenate([g.members for g in evident]).tolist()) if evident else set()
+    chance = null if null.recorded else None
+    groups, stack = list(evident), [len(below) - 1]
+    if not null.recorded and directedness(sequences) < _DIRECTED:
+        stack = []  # they may be random walks, which agree more than shuffled ones
     while stack:
         node = stack.pop()
         members = below[node]
-        if len(members) < 2:
+        if len(members) < 2 or taken.issuperset(members.tolist()):
             continue
-        left, right = (int(child) for child in tree[node - n, :2])
-        a, b = below[left], below[right]
-        cross = np.array([[i, j] for i in a for j in b])
-        between, z = agreement(sequences, cross, pair_scores, scores, gap)
-        inside = [within(side) for side in (a, b) if len(side) > 1] if between < 1 else []
-        picked = len(members) < n and z < min_z and between < _LARGE_AGREEMENT
-        split = (
-            between < _MIN_AGREEMENT
-            or picked
-            or (len(inside) == 2 and between < _MIN_RATIO * min(inside))
-        )
-        if split:
-            stack += [left, right]
+        sides = [int(child) for child in tree[node - n, :2]]
+        free = taken.isdisjoint(members.tolist())
+        if free and _agree(sequences, pair_scores, scores, gap, chance, *(below[s] for s in sides)):
+            groups.append(Group(members, matrices[node - n]))
         else:
-            groups.append(members)
-    return sorted(groups, key=lambda g: (-len(g), g[0]))
+            stack += sides
+    alone = np.setdiff1d(np.arange(n), np.concatenate([below[0][:0], *(g.members for g in groups)]))
+    if len(alone) and groups:
+        groups = _joined(groups, alone, sequences, pair_scores, scores, gap, null)
+    return _sorted(groups)
+
+
+def _joined(
+    groups: list[Group],
+    alone: np.ndarray,
+    sequences: Sequence[np.ndarray],
+    pair_scores: np.ndarray,
+    scores: np.ndarray,
+    gap: float,
+    null: Null,
+) -> list[Group]:
+    """Let each demonstration that is in no group join the one it agrees with, if there is one.
+
+    It must agree beyond chance with the group's members, half as much as they do with each other.
+    """
+    joined: list[list[int]] = [[] for _ in groups]
+    inside = [
+        agreement(sequences, _pairs_in(g.members), pair_scores, scores, gap, null, samples=4)[0]
+        for g in groups
+    ]
+    for i in alone.tolist():
+        found = []
+        for group in groups:
+            cross = np.column_stack([np.full(len(group.members), i), group.members])
+            found.append(agreement(sequences, cross, pair_scores, scores, gap, null, samples=4))
+        k = int(np.argmax([value for value, _ in found]))
+        if found[k][1] >= _CLEAR and found[k][0] >= max(_MIN_AGREEMENT, _MIN_RATIO * inside[k]):
+            joined[k].append(i)
+    return [
+        Group(np.sort(np.concatenate([group.members, more])), None) if more else group
+        for group, more in zip(groups, joined, strict=True)
+    ]
+
+
+def _pairs_in(members: np.ndarray) -> np.ndarray:
+    return np.column_stack([members[i] for i in np.triu_indices(len(members), 1)])
+
+
+def _sorted(groups: Sequence[Group]) -> list[Group]:
+    return sorted(groups, key=lambda group: (-len(group.members), group.members[0]))
+
+
+def _agree(
+    sequences: Sequence[np.ndarray],
+    pair_scores: np.ndarray,
+    scores: np.ndarray,
+    gap: float,
+    null: Null | None,
+    a: np.ndarray,
+    b: np.ndarray,
+) -> bool:
+    """Return whether two sides of a branching are one strategy, by their agreement."""
+    n, all_of_them = len(sequences), len(a) + len(b) == len(sequences)
+    own, cross = np.diag(pair_scores), np.array([[i, j] for i in a for j in b])
+    best = np.minimum(own[cross[:, 0]], own[cross[:, 1]]).sum()
+    if pair_scores[cross[:, 0], cross[:, 1]].sum() < _MIN_AGREEMENT * best or best <= 0:
+        return False  # agreement beyond chance is at most that
+
+    def beyond(pairs: np.ndarray) -> tuple[float, float]:
+        return agreement(sequences, pairs, pair_scores, scores, gap, null)
+
+    between, z = beyond(cross)
+    significant = z >= 1.0 + np.sqrt(2.0 * np.log(max(n * (n - 1) / 2, 1.0)))
+    if between < _MIN_AGREEMENT or not (all_of_them or significant or between >= _LARGE_AGREEMENT):
+        return False
+    if between >= 1 or min(len(a), len(b)) < 2:
+        return True
+    return between >= _MIN_RATIO * min(beyond(_pairs_in(side))[0] for side in (a, b))
 
 
 def align_strategies(
@@ -165,30 +194,75 @@ def align_strategies(
     engine: str,
     refine: int,
     progress: bool,
-) -> tuple[list[tuple[np.ndarray, Alignment]], np.ndarray]:
+    null: Null | None = None,
+    by_evidence: bool = False,
+) -> tuple[list[Part], np.ndarray]:
     """Find the strategies and align the demonstrations of each; pairs are scored once.
 
+    Beyond a few hundred demonstrations, a sample of them is aligned and the others are added to
+    its alignment.
+
     Returns:
-        Members and alignment of each strategy, and the guide tree over all demonstrations.
+        Members, alignment and, if asked for `by_evidence`, kept columns of each strategy, and
+        the guide tree over all demonstrations.
     """
     check_options(engine, gap)
+    chosen = sample_of(len(sequences))
+    some = [sequences[i] for i in chosen]
     total = sum(len(s) for s in sequences)
     scores, step = quantise(scores, len(sequences) * max(total, 1))
     gap = on_grid(gap, step)
-    pairs = pairwise_scores(sequences, scores, gap, progress=progress)
+    pairs = pairwise_scores(some, scores, gap, progress=progress)
     tree = guide_tree(pairs)
+    if null is None:
+        null = Null.of(some, background(some, len(scores)))
     parts = []
-    for members in find_strategies(sequences, pairs, tree, scores, gap, n_strategies):
-        subtree = guide_tree(pairs[np.ix_(members, members)]) if len(members) > 1 else None
+    for group in _groups(some, pairs, tree, scores, gap, n_strategies, null, progress):
+        members = group.members
+        subtree = tree if len(members) == len(some) else None
+        if 1 < len(members) < len(some):
+            subtree = guide_tree(pairs[np.ix_(members, members)])
         alignment = align_ids(
-            [sequences[i] for i in members],
+            [some[i] for i in members],
             symbols,
             scores,
             gap=gap,
             engine=engine,
             refine=refine,
             tree=subtree,
+            matrix=group.matrix,
             progress=progress,
         )
-        parts.append((members, alignment))
+        part = Part(members, alignment)
+        parts.append(_pruned(part, null, engine, refine) if by_evidence else part)
+    if len(some) < len(sequences):
+        parts = attach(parts, chosen, sequences)
+        tree = attach_to_tree(tree, chosen, sequences)
     return parts, tree
+
+
+def _pruned(part: Part, null: Null, engine: str, refine: int) -> Part:
+    """Return a strategy with the columns that are more than chance, aligned again for them.
+
+    Events that are in none of them hardly count the second time, so that the others line up. If
+    no column is more than chance, `columns` stays None, and a share decides.
+    """
+    alignment = part.alignment
+    kept = kept_columns(alignment.matrix, null)
+    if not len(kept.columns):
+        return part
+    sequences, scores = alignment.sequences, alignment.scores
+    for _ in range(2 if len(sequences) > 1 else 0):
+        faint = np.setdiff1d(np.arange(len(scores)), alignment.matrix[:, kept.columns])
+        if not len(faint):
+            break
+        again = scores.copy()
+        again[faint, faint] *= _FAINT
+        new = align_ids(
+            sequences, alignment.symbols, again, gap=alignment.gap, engine=engine, refine=refine
+        )
+        found = kept_columns(new.matrix, null)
+        if found.evidence <= kept.evidence:
+            break
+        alignment, kept = replace(new, scores=scores, gap=alignment.gap), found
+    return Part(part.members, alignment, kept.columns)

@@ -6,24 +6,79 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from align_rudder.events import Vocabulary
 from align_rudder.text import legend, letters_for, short
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
 
-__all__ = ["as_data", "as_text"]
+__all__ = ["as_data", "as_text", "doubts", "random_policy"]
+
+_LARGE_SHARE = 0.2  # of the reward, for a random policy
+_MOST_SUBGOALS = 30
+_EVERY_STEP, _MANY_STEPS = 0.9, 30
+
+
+def random_policy(model: AlignRudder) -> str | None:
+    """Return the sentence that says what a random policy earns; None if that is not known."""
+    share = model.random_share_
+    return None if share is None else f"a random policy earns {share:.0%} of this reward"
+
+
+def doubts(model: AlignRudder) -> list[tuple[str, str]]:
+    """Return what speaks against trusting a model, each with what to do about it."""
+    n, share = len(model.encoded_), model.random_share_
+    names = [short(symbol, 200) for symbol in model.events_.symbols_]
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(names) < 2000 else []
+    steps = sum(model.lengths_[i] for i in model.used_)
+    events = sum(len(model.encoded_[i].sequence) for i in model.used_)
+    dense = not isinstance(model.events_, Vocabulary) and events > _EVERY_STEP * max(steps, 1)
+    most = max((len(s.subgoals) for s in model.strategies_), default=0)
+    failures = ", ".join(map(str, model.failures_.tolist()))
+    checks = (
+        (
+            share is not None and share > _LARGE_SHARE,
+            f"A random policy earns {share or 0:.0%} of this reward, so that it says little.",
+            "Choose events that show what only a good policy does.",
+        ),
+        (
+            len(model.failures_),
+            f"{len(model.failures_)} of {n} demonstrations were not paid, or far less than the "
+            f"others: {failures}. They are not aligned.",
+            "Leave them out, or give them as failures=….",
+        ),
+        (
+            dense and steps > _MANY_STEPS * len(model.used_),
+            "There is an event at nearly every step: events that always happen mark nothing.",
+            "Use fewer events (max_events, other keys) or a function that names what matters.",
+        ),
+        (
+            most > _MOST_SUBGOALS,
+            f"A strategy has {most} sub-goals, far more than a person could name.",
+            "Use fewer events, or raise subgoal_threshold.",
+        ),
+        (
+            twice,
+            f"Different kinds of event have the same name: {', '.join(twice[:3])}.",
+            "Give them names of their own, or merge them.",
+        ),
+    )
+    return [(what, do) for wrong, what, do in checks if wrong]
 
 
 def as_text(model: AlignRudder, width: int = 100) -> str:
     """Return events, alignment, consensus and sub-goals of every strategy as text."""
-    n, returns = len(model.encoded_), np.array(model.returns_)
+    n, returns = len(model.encoded_), np.array([model.returns_[i] for i in model.used_])
     symbols = list(model.events_.symbols_)
     letters = letters_for(symbols)
-    lines = [
+    first = random_policy(model)
+    lines = [] if first is None else [first]
+    lines += [
         f"{n} demonstrations, mean return {returns.mean():g}, "
-        f"{np.mean([len(e.sequence) for e in model.encoded_]):.1f} events on average, "
+        f"{np.mean([len(model.encoded_[i].sequence) for i in model.used_]):.1f} events on average, "
         f"{len(symbols)} kinds of event, C = {model.scale_:.4g}"
     ]
+    lines += [f"take care: {what} {do}" for what, do in doubts(model)]
     if len(model.outliers_):
         lines.append(f"in no strategy: demonstrations {model.outliers_.tolist()}")
     if not model.strategies_:
@@ -31,10 +86,11 @@ def as_text(model: AlignRudder, width: int = 100) -> str:
             "the demonstrations share no strategy; rewards stay episodic",
             legend(symbols, letters, width),
         ]
-    for k, strategy in enumerate(model.strategies_):
+    for k, strategy in enumerate(model.strategies_, 1):
         if len(model.strategies_) > 1:
             lines.append(f"\nStrategy {k}: demonstrations {strategy.members.tolist()}")
-        consensus = [letters[symbols.index(s)] for s in strategy.profile.consensus(0.8)]
+        profile = strategy.profile
+        consensus = [letters[e] for e in profile.top_events[profile.conservation >= 0.8 - 1e-12]]
         lines += [
             "",
             str(strategy.alignment),
@@ -43,7 +99,7 @@ def as_text(model: AlignRudder, width: int = 100) -> str:
             "",
         ]
         lines.append(f"{'sub-goal':>8}  {'column':>6}  {'share':>6}  {'reward':>8}  event")
-        for i, goal in enumerate(strategy.subgoals):
+        for i, goal in enumerate(strategy.subgoals, 1):
             lines.append(
                 f"{i:>8}  {strategy.profile.columns[goal.column]:>6}  {goal.share:>6.0%}  "
                 f"{goal.reward:>8.4f}  "
@@ -59,6 +115,10 @@ def as_data(model: AlignRudder) -> dict[str, Any]:
         "returns": model.returns_,
         "events": [str(s) for s in model.events_.symbols_],
         "scale": model.scale_,
+        "baseline": model.baseline_,
+        "random_share": model.random_share_,
+        "used": model.used_.tolist(),
+        "failures": model.failures_.tolist(),
         "outliers": model.outliers_.tolist(),
         "strategies": [
             {
@@ -70,13 +130,14 @@ def as_data(model: AlignRudder) -> dict[str, Any]:
                 "conservation": s.profile.conservation.tolist(),
                 "subgoals": [
                     {
+                        "index": i,
                         "column": g.column,
                         "alignment_column": int(s.profile.columns[g.column]),
                         "event": str(g.symbol),
                         "share": g.share,
                         "reward": g.reward,
                     }
-                    for g in s.subgoals
+                    for i, g in enumerate(s.subgoals)
                 ],
             }
             for s in model.strategies_

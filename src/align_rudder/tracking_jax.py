@@ -24,7 +24,7 @@ try:
     import jax
     import jax.numpy as jnp
 except ImportError as error:
-    raise ImportError('this needs JAX; install it with pip install "align-rudder[jax]"') from error
+    raise ImportError('this needs JAX; in a clone: pip install ".[jax]"') from error
 
 __all__ = [
     "Step",

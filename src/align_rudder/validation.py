@@ -12,7 +12,6 @@ from align_rudder.episodes import Episode
 from align_rudder.files import LARGEST, Flag, Maybe, Number, Whole
 
 __all__ = [
-    "PAPER",
     "PARAMETERS",
     "check_episodes",
     "check_parameters",
@@ -30,18 +29,16 @@ PARAMETERS = {
     "engine": ENGINES,
     "refine": Whole(),
     "strategies": Maybe(Whole(1)),
-    "min_conservation": Number(0, below=1),
+    "min_conservation": Maybe(Number(0, below=1)),
     "top_n": Maybe(Whole(2)),
-    "baseline": Number(),
+    "baseline": Maybe(Number()),
+    "weigh_returns": Flag(),
     "subgoal_threshold": Maybe(Number()),
     "subgoal_conservation": Maybe(Number(above=0, high=1)),
     "subgoal_value": Maybe(Number()),
     "progress": Flag(),
 }
 """What the parameters of the model may be, but for `events`, `scoring` and `undo`."""
-
-PAPER = {"skip": 0.0, "done": False}
-"""Parameters of the model as the paper has it: events are paid out of order too."""
 
 
 def check_episodes(episodes: Sequence[Episode], name: str = "episodes") -> list[Episode]:
@@ -61,19 +58,21 @@ def check_episodes(episodes: Sequence[Episode], name: str = "episodes") -> list[
     return listed
 
 
-def check_sequences(sequences: Sequence[Iterable[Hashable]]) -> list[list[Hashable]]:
+def check_sequences(
+    sequences: Sequence[Iterable[Hashable]], name: str = "sequences"
+) -> list[list[Hashable]]:
     """Return sequences of symbols as lists."""
     if isinstance(sequences, (str, bytes)):
         raise ValueError(f"got one sequence ({sequences!r}); a list of sequences is needed")
     listed = []
     for i, sequence in enumerate(sequences):
         if isinstance(sequence, Episode):
-            raise ValueError(f"sequences[{i}] is an Episode; use fit or update for episodes")
+            raise ValueError(f"{name}[{i}] is an Episode; use fit or update for episodes")
         try:
             listed.append(list(sequence))
         except TypeError as error:
             raise ValueError(
-                f"sequences[{i}] is {sequence!r}; a sequence of symbols is needed"
+                f"{name}[{i}] is {sequence!r}; a sequence of symbols is needed"
             ) from error
     return listed
 

@@ -61,6 +61,18 @@ def test_fit_show_and_redistribute(files, capsys):
     listed = json.loads(report.read_text())
     assert listed[1]["rewards"] == expected[1].rewards.tolist()
     assert sum(listed[0]["rewards"]) + listed[0]["correction"] == pytest.approx(1.0)
+    for entry in listed:
+        for number, name in zip(entry["events"], entry["event_names"], strict=True):
+            assert name == (None if number < 0 else model.events_.symbols_[number])
+    assert "stone_pickaxe+1 cobblestone-3 stick-2" in listed[0]["event_names"]
+
+
+def test_events_that_the_model_does_not_know_are_called_so(files):
+    assert run("fit", files / "logs.jsonl", "-o", files / "m.npz") == 0
+    (files / "new.jsonl").write_text('["key", "dragon", "chest"]\n')
+    out = files / "rr.json"
+    assert run("redistribute", files / "m.npz", files / "new.jsonl", "--json", out) == 0
+    assert json.loads(out.read_text())[0]["event_names"] == ["key", "unknown", "chest"]
 
 
 @pytest.mark.parametrize("name", ["logs.jsonl", "logs.fasta"])
@@ -117,8 +129,8 @@ def test_options_reach_the_model(files, capsys):
     capsys.readouterr()
     model = ar.AlignRudder.load(files / "m.npz")
     assert model.events_.keys == ["log", "plank"]
-    assert len(model.events_.symbols_) <= 4
-    assert len(model.returns_) == 3
+    assert len(model.events_.base.symbols_) <= 4
+    assert len(model.used_) == 3
 
 
 @pytest.mark.parametrize(
@@ -309,3 +321,22 @@ def test_commands_start_where_folders_cannot_be_locked():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "error: there is no file none.npz" in found.stderr
+
+
+def test_failures_random_episodes_and_columns_by_share(files, capsys):
+    lines = [{"events": list("KADBC")}, {"events": list("KDC")}, {"events": list("KDLC")}]
+    lines += [{"events": list("KLL"), "success": False}, {"events": list("KDAC"), "success": True}]
+    (files / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (files / "random.jsonl").write_text('["K", "L", "A"]\n["L", "A", "B"]\n')
+    random = ("--random", files / "random.jsonl", "--baseline", 0)
+    options = ("--min-conservation", 0.8, "--strategies", 1)
+    assert run("fit", files / "runs.jsonl", "-o", files / "m.npz", *random, *options) == 0
+    said = capsys.readouterr()
+    assert "sequences [3] are failures" in said.err
+    assert said.out.startswith("a random policy earns ")
+    model = ar.AlignRudder.load(files / "m.npz")
+    assert model.returns_ == [1.0] * 4
+    assert model.min_conservation == 0.8
+    assert "".join(model.profile_.consensus()) == "KDC"
+    assert [len(e.events) for e in model.chance_.failures] == [3]
+    assert len(model.chance_.random) == 2

@@ -43,7 +43,7 @@ def test_demonstrations_by_command(tmp_path, monkeypatch, capsys):
 
     episodes = ar.load_episodes("episodes.npz")
     model = ar.AlignRudder.load("model.npz")
-    env = ar.RedistributeReward(gym.make("AlignRudder/Diamond-v0"), model)
+    env = ar.RedistributeReward(gym.make("AlignRudder/Diamond-v0"), model, observe_progress=False)
     items = [demo.episode(task) for demo in kept]
     other = ar.AlignRudder(ar.DeltaEvents(), strategies=1).fit(items)
     with pytest.raises(ValueError, match=r"fitted on observations without \['vector'\], .*keys"):

@@ -219,7 +219,7 @@ def test_a_dataset_without_episodes(lake_model, root):
 
 def test_without_minari_the_extra_is_named(monkeypatch, lake_model):
     monkeypatch.setitem(sys.modules, "minari", None)
-    with pytest.raises(ImportError, match=r'pip install "align-rudder\[minari\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[minari\]"'):
         load_minari("lake/walks-v0")
-    with pytest.raises(ImportError, match=r'pip install "align-rudder\[minari\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[minari\]"'):
         write_minari("lake/walks-v0", lake_model, "dense-v0")

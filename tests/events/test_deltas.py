@@ -1,5 +1,7 @@
 """Changes as events."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from encoders import (
@@ -12,7 +14,7 @@ from encoders import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from align_rudder import AlignRudderWarning, DeltaEvents, FeatureEvents, StateEvents
+from align_rudder import AlignRudder, AlignRudderWarning, DeltaEvents, FeatureEvents, StateEvents
 
 examples = settings(deadline=None, max_examples=40, derandomize=True)
 
@@ -327,3 +329,69 @@ def test_changes_are_the_same_after_a_file(tmp_path, max_samples):
         again = DeltaEvents(6, max_samples=max_samples, **options).fit(demos[:2])
         assert_same_encoder(encoder, again, demos)
         assert_same_encoder(encoder, through_file(encoder, tmp_path / "e.npz"), demos)
+
+
+def _crafting(planks, n=3):
+    """Return episodes in which logs become planks; the last change gives so many."""
+    log, plank = [0, 1, 2, 1, 0, 0], [0, 0, 0, 4, 8, 8]
+    return [episode_of({"log": [*log, 0], "plank": [*plank, 8 + planks]})] * n
+
+
+@pytest.mark.parametrize("planks", [100, 30])
+def test_a_change_far_from_all_known_ones_is_unknown(planks):
+    """100 planks are not the 4 that the demonstrations showed, and are not paid as these."""
+    model = AlignRudder(DeltaEvents(), strategies=1)
+    model.fit([replace(e, rewards=np.eye(6)[-1]) for e in _crafting(4)])
+    encoder = model.events_
+    assert "plank+4" in encoder.symbols_
+    (odd,) = _crafting(planks, 1)
+    assert encoder.encode(odd).events[-1] == encoder.n_events
+    assert_streamed_like_whole(encoder, odd)
+    rewards = model.redistribute(odd).rewards
+    assert rewards[-1] == 0.0
+    assert (rewards[[0, 1]] > 0).any()
+    assert model.redistribute(_crafting(4)[0]).rewards[-1] > 0
+    lax = DeltaEvents(radius=None).fit(_crafting(4))
+    assert lax.symbols_[lax.encode(odd).events[-1]] == "plank+4"
+    wider = DeltaEvents(radius=9.0).fit(_crafting(4))
+    assert (wider.encode(odd).events[-1] == wider.n_events) == (planks == 100)
+
+
+def test_a_change_like_a_known_one_is_that_one():
+    encoder = DeltaEvents().fit(_crafting(4))
+    for planks, known in ((3, True), (5, True), (8, True), (9, False)):
+        found = encoder.encode(_crafting(planks, 1)[0]).events[-1]
+        assert (found == encoder.symbols_.index("plank+4")) == known
+
+
+@pytest.mark.parametrize("samples", [1500, 12])
+def test_continuous_changes_are_known_within_the_spread_of_the_demonstrations(samples):
+    """Two kinds of noisy change: others of the same kinds are known, far ones are not."""
+    kinds = np.array([[5.0, 0.0], [0.0, 7.0]])
+
+    def noisy(seed, far=0.0):
+        rng = np.random.default_rng(seed)
+        steps = kinds[np.arange(60) % 2] * (1 + far) + rng.normal(0, 0.3, (60, 2))
+        return episode_of(np.r_[[[0.0, 0.0]], steps.cumsum(axis=0)])
+
+    demos = [noisy(i) for i in range(4)]
+    encoder = DeltaEvents(2, max_share=0.9, max_samples=samples).fit(demos)
+    assert encoder.n_events == 2
+    for demo in demos:
+        assert (encoder.encode(demo).events < 2).all()
+    events = encoder.encode(noisy(9)).events
+    assert (events < 2).all()
+    assert (events[::2] == events[0]).all()
+    assert (encoder.encode(noisy(9, far=5.0)).events == 2).all()
+
+
+def test_radii_come_back_from_a_file_and_old_files_have_none(tmp_path):
+    encoder = DeltaEvents().fit(_crafting(4))
+    (odd,) = _crafting(100, 1)
+    assert_same_encoder(encoder, through_file(encoder, tmp_path / "new.npz"), [odd])
+    header, arrays = encoder.state()
+    del header["parameters"]["radius"], arrays["radii"]  # as version 0.1 wrote it
+    old = DeltaEvents.from_state(header, arrays)
+    assert old.radius is None
+    assert old.symbols_[old.encode(odd).events[-1]] == "plank+4"
+    assert_same_encoder(old, through_file(old, tmp_path / "old.npz"), [odd])

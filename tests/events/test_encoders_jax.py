@@ -78,3 +78,24 @@ def test_changes_downwards_are_seen_in_every_type(dtype):
     for t in range(4):
         step = ({"bag": bag[t]}, 0, 0.0, {"bag": bag[t + 1]}, {})
         assert int(events.transition_event(*step)) == encoder.transition_event(*step)
+
+
+def test_a_change_far_from_all_known_ones_is_unknown_as_in_numpy():
+    log, plank = [0, 1, 2, 1, 1], [0, 0, 0, 4, 4]
+    demos = [ar.Episode({"log": log, "plank": plank}, [0] * 4, [0, 0, 0, 1.0])] * 2
+    for encoder in (ar.DeltaEvents().fit(demos), ar.DeltaEvents(radius=None).fit(demos)):
+        events, found = in_jax(encoder), set()
+        compiled = jax.jit(lambda *step, events=events: events.transition_event(*step))
+        for planks in range(-9, 40):
+            step = (
+                {"log": np.int32(1), "plank": np.int32(0)},
+                0,
+                0.0,
+                {"log": np.int32(0), "plank": np.int32(planks)},
+                {},
+            )
+            event = encoder.transition_event(*step)
+            assert int(compiled(*step)) == event
+            found.add(event)
+        assert (encoder.n_events in found) == (encoder.radius is not None)
+        assert encoder.symbols_.index("plank+4 log-1") in found

@@ -270,3 +270,72 @@ def test_a_reset_in_the_middle_of_an_episode_is_noticed(model, demos):
     add(buffer, demos[2])
     stored = buffer.rewards[buffer.pos - len(demos[2]) : buffer.pos, 0]
     np.testing.assert_allclose(stored, model.redistribute(demos[2]).settled("even"), atol=1e-6)
+
+
+def test_observations_that_are_not_numbers_do_not_break_an_episode_in_two():
+    """A sensor that says NaN is still the same sensor: the parts of the return sum to it."""
+    seen = np.array([[0, 0], [1, np.nan], [1, np.nan], [2, 0], [3, np.nan]], np.float32)
+
+    def count(obs, action, reward, next_obs, info):
+        return f"at {next_obs[0]:.0f}" if next_obs[0] > obs[0] else None
+
+    episode = ar.Episode(seen, [0] * 4, [0.0, 0.0, 0.0, 1.0])
+    model = ar.AlignRudder(count, strategies=1).fit([episode] * 3)
+    space = gym.spaces.Box(-9, 9, (2,), np.float32)
+    plain = RedistributedReplayBuffer(9, space, gym.spaces.Discrete(2), device="cpu", model=model)
+    both = gym.spaces.Dict({"a": space})
+    named = ar.AlignRudder(
+        lambda o, *rest: count(o["a"], *rest[:2], rest[2]["a"], {}), strategies=1
+    )
+    named.fit([ar.Episode({"a": seen}, [0] * 4, episode.rewards)] * 3)
+    parts = RedistributedDictReplayBuffer(
+        9, both, gym.spaces.Discrete(2), device="cpu", model=named
+    )
+    for t in range(4):
+        step = (np.array([x]) for x in (0, episode.rewards[t], t == 3))
+        plain.add(seen[[t]].copy(), seen[[t + 1]].copy(), *step, [{}])
+        step = (np.array([x]) for x in (0, episode.rewards[t], t == 3))
+        parts.add({"a": seen[[t]].copy()}, {"a": seen[[t + 1]].copy()}, *step, [{}])
+    expected = model.redistribute(episode).settled("even")
+    for buffer in (plain, parts):
+        np.testing.assert_allclose(buffer.rewards[:4, 0], expected, atol=1e-6)
+        assert buffer.rewards[:4, 0].sum() == pytest.approx(1.0)
+
+
+def test_an_event_that_an_encoder_should_not_return_earns_nothing(lake, demos):
+    """Ids above the known ones, far above too: unknown, in one stream, many, and buffers."""
+
+    class Hostile(ar.StateEvents):
+        def transition_event(self, *step):
+            return 10**6 + int(step[3])
+
+        def transition_events(self, obs, actions, rewards, next_obs, infos):
+            return 10**6 + np.asarray(next_obs, np.int64).ravel()
+
+    hostile = ar.AlignRudder().fit(demos)
+    hostile.events_.__class__ = Hostile
+    unknown = hostile.events_.n_events
+    env = ar.RedistributeReward(lake, hostile, "last")
+    vector = ar.vector.RedistributeReward(
+        gym.make_vec("FrozenLake-v1", 2, is_slippery=False), hostile, "last"
+    )
+    env.reset()
+    vector.reset()
+    buffer = RedistributedReplayBuffer(
+        99,
+        lake.observation_space,
+        lake.action_space,
+        device="cpu",
+        model=hostile,
+        settlement="last",
+    )
+    for t, action in enumerate(demos[0].actions):
+        _, reward, *_, info = env.step(action)
+        _, rewards, *_, infos = vector.step([action] * 2)
+        place, last = demos[0].observations, t == len(demos[0]) - 1
+        assert (reward, info["event"]) == (float(last), unknown)
+        assert (rewards.tolist(), infos["event"].tolist()) == ([float(last)] * 2, [unknown] * 2)
+        step = (np.array([x]) for x in (place[t], place[t + 1], action, float(last), last))
+        buffer.add(*step, [{}])
+    assert buffer.rewards[: len(demos[0]), 0].tolist() == [0.0] * (len(demos[0]) - 1) + [1.0]
+    assert hostile.redistribute(demos[0]).rewards.tolist() == [0.0] * len(demos[0])

@@ -5,6 +5,7 @@ import pytest
 
 import align_rudder as ar
 from align_rudder.data.crafting import crafting_demonstrations
+from align_rudder.presets import PAPER
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("equinox")
@@ -118,7 +119,7 @@ def test_the_name_of_an_alignment_tells_alignments_apart():
     names = {
         tables_of(ar.AlignRudder(ar.DeltaEvents(), strategies=1, **options).fit(demos)).digest
         for demos in (crafting_demonstrations(8), crafting_demonstrations(8, 3))
-        for options in ({}, {"subgoal_conservation": 1.0})
+        for options in (PAPER, {**PAPER, "subgoal_conservation": 1.0})
     }
     assert len(names) == 4
 

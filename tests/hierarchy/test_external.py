@@ -105,7 +105,7 @@ def test_where_there_is_no_recording_the_earlier_agents_play(env):
     assert env.subtask == 1
     assert played == len(env.done)
     assert len(replays.kept[1]) == 1
-    with pytest.raises(ValueError, match=r"no episode came to sub-task 2"):
+    with pytest.raises(ValueError, match=r"no episode came to sub-task 3"):
         begin_at(env, 2, replays, Players([fetch()] * 3), rng, patience=8, tries=3)
 
 

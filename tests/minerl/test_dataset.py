@@ -169,6 +169,6 @@ def test_nothing_but_damage_is_an_error(root):
 def test_without_pyav_the_extra_is_named(source, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
     for attempt in (lambda: load_pool(source), lambda: next(find_trajectories(source)[0].frames())):
-        with pytest.raises(ImportError, match=r"pip install 'align-rudder\[minerl\]'"):
+        with pytest.raises(ImportError, match=r"pip install '\.\[minerl\]'"):
             attempt()
     assert len(load_pool(source, video=None)) == 10  # arrays need none

@@ -184,7 +184,7 @@ def test_neither_jax_nor_pyav_is_needed_for_the_inventory(filmed, tmp_path):
         "except ImportError as error:\n    print(error)\n"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'align-rudder[jax]'" in out.stdout
+    assert "pip install '.[jax]'" in out.stdout
 
 
 def test_pictures_do_not_destroy_the_events(filmed, encoder, tmp_path):

@@ -136,3 +136,39 @@ def test_forms_ask_for_the_report_of_demonstrations_that_do_not_align():
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of files")
 def test_ci_can_be_run():
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_what_is_said_to_be_installed_can_be():
+    """No index has this package: extras are installed from a clone, `pip install ".[sb3]"`."""
+    extras = set(PROJECT["optional-dependencies"])
+    folders = ("src", "docs", "examples", "tools", "tests", "benchmarks", ".github")
+    files = [*ROOT.glob("*.md"), ROOT / "Makefile"]
+    for folder in folders:
+        files += [p for p in (ROOT / folder).rglob("*") if p.suffix in (".py", ".md", ".yml")]
+    wrong, named = [], set()
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        if re.search(r"""install\s+["'\s]*align-rudder""", text):
+            wrong.append(path.relative_to(ROOT).as_posix())
+        for found in re.findall(r"""pip install ["']\.\[([\w,-]+)\]""", text):
+            named |= set(found.split(","))
+    assert wrong == []
+    assert {"sb3", "jax", "minari"} <= named <= extras
+
+
+def test_the_guide_trains_with_what_it_wrapped():
+    """Step 4 of the guide takes the environment as step 3 has made it, not another one."""
+    text = (DOCS / "own-environment.md").read_text(encoding="utf-8")
+    steps = re.split(r"^## (?=\d\. )", text, flags=re.MULTILINE)
+    wrap, train = (re.findall(r"```python\n(.*?)```", step, re.DOTALL) for step in steps[3:5])
+    made = re.findall(r"def (\w+)\(env\)", "".join(wrap))
+    assert len(made) == 1
+    assert f"wrapper_class={made[0]})" in "".join(train)
+    assert "RedistributeReward" not in "".join(train)
+
+
+def test_the_extra_of_minari_has_what_its_example_needs():
+    """Recording with Minari's DataCollector needs `minari[create]`."""
+    assert "DataCollector" in (ROOT / "examples/minari_dataset.py").read_text(encoding="utf-8")
+    (needed,) = PROJECT["optional-dependencies"]["minari"]
+    assert {"create", "hdf5"} <= set(re.search(r"\[(.*)\]", needed)[1].split(","))

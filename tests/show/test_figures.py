@@ -83,8 +83,8 @@ def test_guide_tree_has_a_colour_for_each_strategy():
     assert sorted(labels) == [0, 1, 2, 3, 4]
     assert labels[0] == labels[1] == labels[2] != labels[3] == labels[4]
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [
-        "strategy 0 (3)",
-        "strategy 1 (2)",
+        "strategy 1 (3)",
+        "strategy 2 (2)",
     ]
 
 

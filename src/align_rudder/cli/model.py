@@ -42,8 +42,12 @@ class Fit:
     """Number of strategies in the demonstrations; default: find it."""
     top_n: int | None = None
     """Use only the best demonstrations by return, the shorter among equals."""
-    baseline: float = 0.0
-    """Return of an episode worth nothing."""
+    min_conservation: float | None = None
+    """Keep what more than this share of the demonstrations do; default: what is beyond chance."""
+    random: str | None = None
+    """Episodes of a random policy, in the form of the demonstrations: what is done by chance."""
+    baseline: float | None = None
+    """Return of an episode worth nothing; default: the mean of the random episodes, else 0."""
     engine: Literal["native", "clustalw"] = "native"
     """What aligns."""
     json: str | None = None
@@ -56,7 +60,7 @@ class Fit:
         from align_rudder.summary import as_data
         from align_rudder.validation import PARAMETERS
 
-        check_outputs(self.output, self.json, inputs=[self.demos])
+        check_outputs(self.output, self.json, inputs=[self.demos, self.random])
         check_options(self, PARAMETERS)
         if sys.stderr.isatty():
             print("aligning; a first run compiles for some seconds …", file=sys.stderr)
@@ -68,10 +72,11 @@ class Fit:
             strategies=self.strategies,
             top_n=self.top_n,
             baseline=self.baseline,
+            min_conservation=self.min_conservation,
             engine=self.engine,
             progress=sys.stderr.isatty(),
         )
-        source.fit(model)
+        source.fit(model, None if self.random is None else load_source(self.random))
         model.save(self.output)
         write_json(self.json, as_data(model))
         print(model.summary())
@@ -103,7 +108,7 @@ class Redistribute:
     output: OptionalOutput = None
     """npz file for rewards, scores, events (concatenated), corrections, returns and lengths."""
     json: str | None = None
-    """Also write the same as JSON to this file."""
+    """Also write the same as JSON to this file, with the names of the events."""
 
     def run(self) -> None:
         """Redistribute, write files, show a table."""
@@ -115,7 +120,7 @@ class Redistribute:
         table = load_source(self.episodes).redistribute(model)
         if self.output:
             table.save(self.output)
-        write_json(self.json, table.data())
+        write_json(self.json, table.data(model.events_.symbols_))
         print(table)
         if self.output:
             print(f"\nsaved to {self.output}")

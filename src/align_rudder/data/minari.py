@@ -164,7 +164,7 @@ def import_minari() -> Any:
         import minari
     except ImportError as error:
         raise ImportError(
-            'Minari datasets need minari; install it with pip install "align-rudder[minari]"'
+            'Minari datasets need minari; in a clone: pip install ".[minari]"'
         ) from error
     return minari
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,15 @@ class RewardTable(tuple[Redistribution, ...]):
         arrays["lengths"] = np.array([len(row.rewards) for row in self])
         save_npz(path, "align-rudder-redistribution", 1, {}, arrays)
 
-    def data(self) -> list[dict[str, Any]]:
-        """Return the same as plain data for JSON, an entry for each episode."""
+    def data(self, symbols: Sequence[Hashable]) -> list[dict[str, Any]]:
+        """Return the same as plain data for JSON, an entry for each episode.
+
+        Args:
+            symbols: What each event is called (`model.events_.symbols_`). "event_names" has for
+                each step the name of its event, None where there is none, and "unknown" where it
+                is none of these.
+        """
+        names = [*map(str, symbols), "unknown"]
         return [
             {
                 "return": row.ret,
@@ -38,6 +46,7 @@ class RewardTable(tuple[Redistribution, ...]):
                 "correction": row.correction,
                 "scores": row.scores.tolist(),
                 "events": row.events.tolist(),
+                "event_names": [None if e < 0 else names[e] for e in row.events.tolist()],
             }
             for row in self
         ]

@@ -20,11 +20,12 @@ __all__ = ["Source", "load_source"]
 
 @dataclass(frozen=True)
 class Source:
-    """Either episodes, or sequences of symbols with their returns."""
+    """Either episodes, or sequences of symbols with their returns, and which of them failed."""
 
     episodes: list[Episode] | None = None
     sequences: list[list[Hashable]] | None = None
     returns: list[float] | None = None
+    failed: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.given)
@@ -36,11 +37,31 @@ class Source:
             return self.episodes
         return list(zip(self.sequences or [], self.returns or [], strict=True))
 
-    def fit(self, model: AlignRudder) -> AlignRudder:
-        """Fit a model to the demonstrations, and return it."""
+    def fit(self, model: AlignRudder, random: Source | None = None) -> AlignRudder:
+        """Fit a model to the demonstrations, and return it.
+
+        Args:
+            model: The model.
+            random: Episodes of a random policy, in the form that the demonstrations have.
+        """
+        if random is not None and (random.episodes is None) != (self.episodes is None):
+            raise ValueError(
+                "demonstrations and random episodes are of two forms, episodes and symbols; give "
+                "both in the same form"
+            )
         if self.episodes is not None:
-            return model.fit(self.episodes)
-        return model.fit_events(self.sequences or [], self.returns)
+            return model.fit(self.episodes, () if random is None else random.episodes or ())
+        sequences, returns = self.sequences or [], self.returns or []
+        good = [i for i in range(len(sequences)) if i not in self.failed]
+        if self.failed:
+            warn(f"sequences {list(self.failed)} are failures and are not aligned")
+        return model.fit_events(
+            [sequences[i] for i in good],
+            [returns[i] for i in good],
+            random_sequences=() if random is None else random.sequences or (),
+            failures=[sequences[i] for i in self.failed],
+            random_returns=None if random is None else random.returns,
+        )
 
     def redistribute(self, model: AlignRudder) -> RewardTable:
         """Return what a model gives each step of the episodes, or each symbol of the sequences."""
@@ -64,8 +85,8 @@ def load_source(source: str) -> Source:
     Args:
         source: A file of episodes (.npz), of sequences as FASTA (.fasta, .fa; one letter an event,
             "return=0.5" in a name gives its return) or JSON lines (.jsonl; a list of symbols or
-            {"events": […], "return": 1.0} a line), the folder of a Minari dataset, or the id of a
-            local one.
+            {"events": […], "return": 1.0} a line, "success": false for a failure), the folder of a
+            Minari dataset, or the id of a local one.
     """
     if not source:
         raise ValueError("the name of the file is empty; give a file or the id of a dataset")
@@ -103,7 +124,7 @@ def _fasta(path: Path) -> Source:
 
 
 def _jsonl(path: Path) -> Source:
-    sequences, returns = [], []
+    sequences, returns, failed = [], [], []
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
@@ -115,7 +136,12 @@ def _jsonl(path: Path) -> Source:
         if isinstance(value, dict):
             if not isinstance(value.get("events"), list):
                 raise ValueError(f'{where} needs "events": [ … ], got {line[:60]}')
-            events, ret = value["events"], value.get("return", 1.0)
+            success = value.get("success", True)
+            if not isinstance(success, bool):
+                raise ValueError(f'{where}: "success" is {success!r}; true or false is needed')
+            events, ret = value["events"], value.get("return", float(success))
+            if not success:
+                failed.append(len(sequences))
         else:
             events, ret = value, 1.0
         if not isinstance(events, list):
@@ -124,7 +150,7 @@ def _jsonl(path: Path) -> Source:
         sequences.append([_symbol(e) for e in events])
     if not sequences:
         raise ValueError(f"{path} holds no sequence; one JSON list of symbols a line is needed")
-    return Source(sequences=sequences, returns=returns)
+    return Source(sequences=sequences, returns=returns, failed=tuple(failed))
 
 
 def _symbol(value: Any) -> Hashable:

@@ -48,10 +48,11 @@ class EventEncoder(ABC):
     A subclass says what the event of one transition is, and whether an event happens each time
     (an item collected) or when it is entered (a region of states): then runs are collapsed.
     What its parameters may be, and what it stores in a file, is declared: `PARAMETERS`, `HEADER`
-    and `ARRAYS`.
+    and `ARRAYS`; `LATER` names parameters that files of version 0.1 do not have.
     """
 
     PARAMETERS: ClassVar[Mapping[str, Kind]] = {}
+    LATER: ClassVar[Sequence[str]] = ()
     HEADER: ClassVar[Mapping[str, Kind]] = {}
     ARRAYS: ClassVar[Mapping[str, Array]] = {}
     collapse_runs: ClassVar[bool] = False
@@ -184,7 +185,8 @@ class EventEncoder(ABC):
             header: A JSON header: the parameters, and what `HEADER` declares.
             arrays: The arrays that `ARRAYS` declares.
         """
-        Table({"parameters": Table(cls.PARAMETERS), **cls.HEADER}).check(header, "events")
+        parameters = Table(cls.PARAMETERS, cls.LATER)
+        Table({"parameters": parameters, **cls.HEADER}).check(header, "events")
         encoder = cls(**header["parameters"])
         encoder._restore(header, check_arrays(arrays, cls.ARRAYS))
         return encoder

@@ -19,7 +19,7 @@ from align_rudder.events.observations import (
     leaves,
     numbers,
 )
-from align_rudder.files import Each, Floats, Ints, Many, Maybe, Number, Text, Whole
+from align_rudder.files import LARGEST, Each, Floats, Ints, Many, Maybe, Number, Text, Whole
 from align_rudder.sequences import NO_EVENT
 
 __all__ = ["DeltaEvents"]
@@ -28,8 +28,11 @@ _MAX_PROPAGATED = 400  # affinity propagation may take a thousand iterations ove
 
 
 @njit(cache=True)
-def _nearest(deltas, projection, exemplars, labels):
-    """Return the label of the exemplar nearest to each projected delta; no change, no event."""
+def _nearest(deltas, projection, exemplars, labels, radii, unknown):
+    """Return the label of the exemplar nearest to each projected delta; no change, no event.
+
+    What is farther from it than its radius is unknown, unless the exemplar is of no event.
+    """
     n, d = deltas.shape
     out = np.empty(n, np.int64)
     z = np.empty(projection.shape[1])
@@ -52,6 +55,8 @@ def _nearest(deltas, projection, exemplars, labels):
             if distance < best:
                 best, at = distance, x
         out[i] = labels[at]
+        if out[i] >= 0 and best > radii[at] ** 2:
+            out[i] = unknown
     return out
 
 
@@ -64,7 +69,8 @@ class DeltaEvents(NumberEvents):
     components has, each part to the same variance. Changes that repeat exactly (counts of items)
     are clusters by themselves, continuous ones are clustered by affinity propagation. The cluster
     of no change and very large clusters are no events; above `max_events` the rarest is merged into
-    the most similar one, "no change" included.
+    the most similar one, "no change" included. A change that is far from all known ones is the
+    unknown event, which earns nothing: 100 planks are not 4.
 
     Args:
         max_events: The most events.
@@ -73,6 +79,10 @@ class DeltaEvents(NumberEvents):
         max_share: A cluster with more than this share of all steps is no event.
         max_samples: The most different changes to cluster (of continuous ones 400); above it,
             k-means goes first.
+        radius: How far from a known change another one may be and still count as the same: so many
+            times as far as that change is from no change at all, or as far as the demonstrations
+            themselves are spread around it, if that is more. None: the nearest known change
+            counts, however far.
 
     Example:
         >>> log, plank = [0, 1, 2, 2, 1, 1], [0, 0, 0, 0, 4, 4]
@@ -90,12 +100,15 @@ class DeltaEvents(NumberEvents):
         "parts": Maybe(Each(Many(Whole(), 2, 2))),
         "max_share": Number(0),
         "max_samples": Whole(1),
+        "radius": Maybe(Number(0)),
     }
+    LATER: ClassVar = ("radius",)
     HEADER: ClassVar = {"shapes": SHAPES, "symbols": Many(Text())}
     ARRAYS: ClassVar = {
         "projection": Floats("width", "components"),
         "exemplars": Floats("exemplars", "components"),
         "labels": Ints("exemplars", low=NO_EVENT),
+        "radii": Floats("exemplars", low=0, optional=True),  # version 0.1 had none
     }
 
     def __init__(
@@ -106,12 +119,14 @@ class DeltaEvents(NumberEvents):
         parts: Mapping[str, tuple[int, int]] | None = None,
         max_share: float = 0.5,
         max_samples: int = 1500,
+        radius: float | None = 1.0,
     ) -> None:
         self.max_events = max_events
         self.keys = check_keys(keys)
         self.parts = None if parts is None else {k: (int(a), int(b)) for k, (a, b) in parts.items()}
         self.max_share = max_share
         self.max_samples = max_samples
+        self.radius = radius
 
     def _vectors(self, tree: Tree, n: int) -> np.ndarray:
         return numbers(flat(tree, self.keys, n), "DeltaEvents")
@@ -144,8 +159,24 @@ class DeltaEvents(NumberEvents):
         self.symbols_ = symbols
         self._exemplars = np.vstack([np.zeros((1, self._projection.shape[1])), points])
         self._labels = np.append(NO_EVENT, labels)
+        self._radii = self._reach(z)
         self.warn_if_many()
         return self
+
+    def _reach(self, z: np.ndarray) -> np.ndarray:
+        """Return how far from each exemplar a change may be, given those of the demonstrations."""
+        if self.radius is None:
+            return np.full(len(self._labels), LARGEST)
+        radii = self.radius * np.linalg.norm(self._exemplars, axis=1)
+        if len(z):
+            at, distance = _closest(z, self._exemplars)
+            np.maximum.at(radii, at, distance)
+            for e in range(self.n_events):  # an event of several kinds of change is as wide as they
+                own = z[self._labels[at] == e]
+                if len(own):
+                    spread = np.linalg.norm(own - own.mean(axis=0), axis=1).max()
+                    radii[self._labels == e] = np.maximum(radii[self._labels == e], spread)
+        return radii * (1 + 1e-6) + 1e-5  # exemplars are rounded
 
     def _layout(self, episode: Episode) -> tuple[list[str], list[np.ndarray]]:
         """Return the name of each component, and the components of each part."""
@@ -222,13 +253,16 @@ class DeltaEvents(NumberEvents):
         deltas = self._vectors(next_obs, n) - self._vectors(obs, n)
         if deltas.shape[1] != len(self._projection):
             check_width(self.shapes_ or {}, deltas.shape[1])
-        return _nearest(deltas, self._projection, self._exemplars, self._labels)
+        return _nearest(
+            deltas, self._projection, self._exemplars, self._labels, self._radii, self.n_events
+        )
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {
             "projection": self._projection,
             "exemplars": self._exemplars,
             "labels": self._labels,
+            "radii": self._radii,
         }
         symbols = list(self.symbols_)
         return {
@@ -243,6 +277,17 @@ class DeltaEvents(NumberEvents):
         self.shapes_, self.symbols_ = header["shapes"], list(header["symbols"])
         self._projection, self._exemplars = arrays["projection"], arrays["exemplars"]
         self._labels = check_labels(arrays["labels"], len(self.symbols_))
+        if "radii" not in arrays:
+            self.radius = None
+        self._radii = arrays.get("radii", np.full(len(self._labels), LARGEST))
+
+
+def _closest(z: np.ndarray, exemplars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the exemplar nearest to each row, and its distance."""
+    from sklearn.metrics import pairwise_distances_argmin
+
+    at = np.asarray(pairwise_distances_argmin(z, exemplars))
+    return at, np.linalg.norm(z - exemplars[at], axis=1)
 
 
 def few_events(

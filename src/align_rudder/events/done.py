@@ -50,6 +50,11 @@ class DoneEvents(EventEncoder):
             return self.base.collapse_runs
 
     @property
+    def keys(self) -> Any:
+        """The entries of dict observations that the encoder uses, None for all."""
+        return getattr(self._base, "keys", None)
+
+    @property
     def done(self) -> int:
         """The event "done"."""
         return self.base.n_events
@@ -153,15 +158,15 @@ def pay_level(rewards: Sequence[np.ndarray]) -> tuple[float | None, list[int]]:
 
 def with_done(
     encoder: EventEncoder, encoded: Sequence[Encoded], rewards: Sequence[np.ndarray]
-) -> tuple[EventEncoder, list[Encoded]]:
-    """Return the encoder and the episodes with the paid step as an event of its own.
+) -> EventEncoder:
+    """Return the encoder with the paid step of demonstrations as an event of its own.
 
     Where it already is one (a chest that is opened at the end of every demonstration, and never
     elsewhere), or cannot be told from others, nothing changes.
     """
     level, steps = pay_level(rewards)
     if level is None:
-        return encoder, list(encoded)
+        return encoder
     late = [len(r) - 1 - t for r, t in zip(rewards, steps, strict=True)]
     if sum(n > max(10, _LONG * len(r)) for n, r in zip(late, rewards, strict=True)) > len(late) / 2:
         warn(
@@ -174,7 +179,6 @@ def with_done(
     for e, t in zip(encoded, steps, strict=True):
         elsewhere |= set(np.delete(e.events, t).tolist())
     if NO_EVENT not in paid and not elsewhere & set(paid):
-        return encoder, list(encoded)
+        return encoder
     alike = len(set(paid)) == 1 and paid[0] not in (NO_EVENT, encoder.n_events)
-    wrapped = DoneEvents(encoder, level, f"{encoder.symbols_[paid[0]]}, paid" if alike else DONE)
-    return wrapped, [wrapped.add_to(e, r) for e, r in zip(encoded, rewards, strict=True)]
+    return DoneEvents(encoder, level, f"{encoder.symbols_[paid[0]]}, paid" if alike else DONE)

@@ -25,7 +25,7 @@ try:
     import jax
     import jax.numpy as jnp
 except ImportError as error:
-    raise ImportError('this needs JAX; install it with pip install "align-rudder[jax]"') from error
+    raise ImportError('this needs JAX; in a clone: pip install ".[jax]"') from error
 
 __all__ = ["Deltas", "EventFunction", "Features", "JaxEvents", "States", "Symbols", "in_jax"]
 
@@ -108,12 +108,16 @@ class Deltas(JaxEvents):
         projection: From changes to the space in which they are clustered (F, D).
         exemplars: Centres of the groups of changes (G, D).
         labels: Event of each group, -1 for none (G,).
+        radii: How far from its centre a change may be, else it is unknown (G,).
+        unknown: The unknown event.
         keys: For dict observations, the entries used.
     """
 
     projection: jax.Array
     exemplars: jax.Array
     labels: jax.Array
+    radii: jax.Array
+    unknown: int = eqx.field(static=True)
     keys: tuple[str, ...] | None = eqx.field(static=True, default=None)
 
     @classmethod
@@ -124,6 +128,8 @@ class Deltas(JaxEvents):
             jnp.asarray(arrays["projection"], jnp.float32),
             jnp.asarray(arrays["exemplars"], jnp.float32),
             jnp.asarray(arrays["labels"], jnp.int32),
+            jnp.asarray(np.minimum(arrays["radii"], 1e15), jnp.float32),  # its square is finite
+            encoder.n_events,
             None if encoder.keys is None else tuple(encoder.keys),
         )
 
@@ -133,7 +139,10 @@ class Deltas(JaxEvents):
         delta = (_signed(after) - _signed(before)).astype(jnp.float32)
         z = jnp.sum(delta[:, None] * self.projection, axis=0)
         distance = jnp.sum((z - self.exemplars) ** 2, axis=1)
-        return jnp.where((delta != 0).any(), self.labels[distance.argmin()], NO_EVENT)
+        at = distance.argmin()
+        event = self.labels[at]
+        event = jnp.where((event >= 0) & (distance[at] > self.radii[at] ** 2), self.unknown, event)
+        return jnp.where((delta != 0).any(), event, NO_EVENT)
 
     def transition_event(
         self, obs: Any, action: Any, reward: Any, next_obs: Any, info: Any

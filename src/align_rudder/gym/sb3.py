@@ -16,6 +16,7 @@ import numpy as np
 
 from align_rudder.episodes import Episode, tree_index
 from align_rudder.gym.live import Tracker
+from align_rudder.gym.sb3_cloning import ValueBurnIn, clone
 from align_rudder.gym.wrapper import copied, resolve_model
 from align_rudder.settlement import Accounts, Settlement
 from align_rudder.tracking import RewardModel
@@ -24,14 +25,14 @@ try:
     from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
     from stable_baselines3.common.callbacks import BaseCallback
 except ImportError as error:
-    raise ImportError(
-        'this needs Stable-Baselines3; install it with pip install "align-rudder[sb3]"'
-    ) from error
+    raise ImportError('this needs Stable-Baselines3; in a clone: pip install ".[sb3]"') from error
 
 __all__ = [
     "LiveCallback",
     "RedistributedDictReplayBuffer",
     "RedistributedReplayBuffer",
+    "ValueBurnIn",
+    "clone",
     "fill_replay_buffer",
 ]
 

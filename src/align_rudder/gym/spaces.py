@@ -1,4 +1,4 @@
-"""Observation spaces with the position on the profile appended."""
+"""Observation spaces with something more in them: the position on the profile, the time left."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-__all__ = ["ProgressSpace"]
+__all__ = ["ProgressSpace", "TimeSpace"]
 
 
 class ProgressSpace:
@@ -21,10 +21,11 @@ class ProgressSpace:
     Args:
         space: The observation space.
         n_cells: Number of positions.
+        key: What the entry of a dict is called.
     """
 
-    def __init__(self, space: spaces.Space[Any], n_cells: int) -> None:
-        self.n_cells = n_cells
+    def __init__(self, space: spaces.Space[Any], n_cells: int, key: str = "progress") -> None:
+        self.n_cells, self._key = n_cells, key
         one_hot = spaces.Box(0.0, 1.0, (n_cells,), np.float32)
         self._start = 0
         if isinstance(space, spaces.Discrete):
@@ -36,13 +37,11 @@ class ProgressSpace:
             high = np.concatenate([space.high, np.ones(n_cells, space.dtype)])
             self.space = spaces.Box(low, high, dtype=space.dtype)  # pyright: ignore[reportArgumentType]
         elif isinstance(space, spaces.Dict):
-            if "progress" in space.spaces:
-                raise ValueError('the observation already has an entry "progress"; rename it')
             self._kind = "dict"
-            self.space = spaces.Dict({**space.spaces, "progress": one_hot})
+            self.space = _with_entry(space, key, one_hot)
         else:
             self._kind = "other"
-            self.space = spaces.Dict({"observation": space, "progress": one_hot})
+            self.space = spaces.Dict({"observation": space, key: one_hot})
 
     def check(self, n_cells: int) -> None:
         """Raise an error if a model that was aligned again has another number of positions."""
@@ -63,5 +62,56 @@ class ProgressSpace:
             return np.concatenate([obs, one_hot.astype(obs.dtype)], axis=-1)
         if self._kind == "dict":
             assert isinstance(obs, Mapping)
-            return {**obs, "progress": one_hot}
-        return {"observation": obs, "progress": one_hot}
+            return {**obs, self._key: one_hot}
+        return {"observation": obs, self._key: one_hot}
+
+
+class TimeSpace:
+    """Observations with the time that is left appended, 1 at the beginning and 0 at the end.
+
+    A vector of floats gets it at its end; a number becomes number × (steps + 1) + steps left; a
+    dict gets an entry "time"; anything else becomes a dict of "observation" and "time".
+
+    Args:
+        space: The observation space.
+        steps: Steps of a whole episode.
+    """
+
+    def __init__(self, space: spaces.Space[Any], steps: int) -> None:
+        self.steps = steps
+        left = spaces.Box(0.0, 1.0, (1,), np.float32)
+        self._start = 0
+        if isinstance(space, spaces.Discrete):
+            self._kind, self._start = "discrete", int(space.start)
+            self.space: spaces.Space[Any] = spaces.Discrete(int(space.n) * (steps + 1))
+        elif isinstance(space, spaces.Box) and len(space.shape) == 1 and space.dtype.kind == "f":  # pyright: ignore[reportOptionalMemberAccess]
+            self._kind = "vector"
+            low, high = np.append(space.low, 0.0), np.append(space.high, 1.0)
+            self.space = spaces.Box(
+                low.astype(space.dtype),
+                high.astype(space.dtype),
+                dtype=space.dtype,  # pyright: ignore[reportArgumentType]
+            )
+        elif isinstance(space, spaces.Dict):
+            self._kind = "dict"
+            self.space = _with_entry(space, "time", left)
+        else:
+            self._kind = "other"
+            self.space = spaces.Dict({"observation": space, "time": left})
+
+    def append(self, obs: Any, left: int) -> Any:
+        """Return the observation with the steps that are left."""
+        if self._kind == "discrete":
+            return np.int64((obs - self._start) * (self.steps + 1) + left)
+        share = np.array([left / self.steps], np.float32)
+        if self._kind == "vector":
+            return np.append(obs, share.astype(obs.dtype))
+        if self._kind == "dict":
+            return {**obs, "time": share}
+        return {"observation": obs, "time": share}
+
+
+def _with_entry(space: spaces.Dict, key: str, part: spaces.Space[Any]) -> spaces.Dict:
+    if key in space.spaces:
+        raise ValueError(f'the observation already has an entry "{key}"; rename it')
+    return spaces.Dict({**space.spaces, key: part})

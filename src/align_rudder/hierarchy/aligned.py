@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from align_rudder.events import DeltaEvents
+from align_rudder.events import DeltaEvents, DoneEvents
 from align_rudder.events.encoders_jax import Deltas
 from align_rudder.files import Choice
 from align_rudder.hierarchy.task import Task
@@ -76,6 +76,11 @@ def subgoals_to_learn(model: AlignRudder) -> list[SubGoal]:
 def tables_of(model: AlignRudder) -> AlignmentTables:
     """Return the tables of a model fitted with `DeltaEvents` and one strategy."""
     encoder = model.events_
+    if isinstance(encoder, DoneEvents):
+        raise ValueError(
+            'the model has the event "done", which is known by the reward; sub-agents are paid for '
+            "their sub-goals and need none: fit it with done=False"
+        )
     if not isinstance(encoder, DeltaEvents):
         raise ValueError(f"sub-agents need a model with DeltaEvents, not {type(encoder).__name__}")
     goals, events = subgoals_to_learn(model), Deltas.of(encoder)

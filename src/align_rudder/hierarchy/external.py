@@ -363,7 +363,7 @@ def begin_at(
         if not env.ended and env.subtask == subtask:
             return played
     raise UnreachedError(
-        f"in {tries} tries no episode came to sub-task {subtask}: train the agents of the "
+        f"in {tries} tries no episode came to sub-task {subtask + 1}: train the agents of the "
         "sub-tasks before it first, or give them more patience"
     )
 

@@ -31,8 +31,7 @@ try:
     import optax
 except ImportError as error:
     raise ImportError(
-        "the auto-encoder needs JAX, Equinox and Optax; install them with pip install "
-        "'align-rudder[jax]'"
+        "the auto-encoder needs JAX, Equinox and Optax; in a clone: pip install '.[jax]'"
     ) from error
 
 from align_rudder.minerl.networks import new_network

@@ -28,7 +28,7 @@ def import_av() -> Any:
         import av
     except ImportError as error:
         raise ImportError(
-            "MineRL's videos need PyAV; install it with pip install 'align-rudder[minerl]'"
+            "MineRL's videos need PyAV; in a clone: pip install '.[minerl]'"
         ) from error
     return av
 

@@ -20,7 +20,7 @@ from align_rudder.minerl.events import InventoryEvents
 from align_rudder.minerl.segments import PoolSegment, PoolSubTask, by_subtask, cut
 from align_rudder.minerl.spaces import TASKS
 from align_rudder.model import AlignRudder
-from align_rudder.validation import PAPER
+from align_rudder.presets import PAPER
 
 __all__ = [
     "Features",
@@ -224,7 +224,7 @@ def as_text(
     lines.append(head + "".join(f"{name:>{len(name)}}  " for name in heads) + "event")
     for task in subtasks:
         lengths = [s.stop - s.start for s in task.segments]
-        row = f"{task.index:>8}  {len(lengths):>8}  {sum(lengths):>8}  "
+        row = f"{task.index + 1:>8}  {len(lengths):>8}  {sum(lengths):>8}  "
         row += f"{int(np.median(lengths)) if lengths else 0:>6}  "
         row += "".join(
             f"{task.count(name):>{len(head)}}  " for name, head in zip(tasks, heads, strict=True)

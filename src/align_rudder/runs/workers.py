@@ -69,7 +69,7 @@ def _ray_results(jobs: Iterable[Job], n_jobs: int, address: str | None) -> Itera
         from ray.exceptions import RayTaskError
     except ImportError as error:
         raise ImportError(
-            "the backend ray needs Ray; pip install 'align-rudder[ray]', or use --backend loky"
+            "the backend ray needs Ray; in a clone: pip install '.[ray]', or use --backend loky"
         ) from error
     if not ray.is_initialized():
         try:

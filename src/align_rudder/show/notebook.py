@@ -94,12 +94,12 @@ def model_html(model: AlignRudder) -> str:
         parts.append("<div>The demonstrations share no strategy; rewards stay episodic.</div>")
         return "".join(parts)
     strategy = model.strategies_[0]
-    at = {int(strategy.profile.columns[g.column]): i for i, g in enumerate(strategy.subgoals)}
+    at = {int(strategy.profile.columns[g.column]): i for i, g in enumerate(strategy.subgoals, 1)}
     parts.append(alignment_html(strategy.alignment, at))
     rows = "".join(
         f"<tr><td>{i}</td><td style='text-align:left'>{_text(goal.symbol)}</td>"
         f"<td>{goal.share:.0%}</td><td>{goal.reward:.4g}</td></tr>"
-        for i, goal in enumerate(strategy.subgoals[:_MAX_EVENTS])
+        for i, goal in enumerate(strategy.subgoals[:_MAX_EVENTS], 1)
     )
     more = len(strategy.subgoals) - _MAX_EVENTS
     note = f"<div style='{_SMALL}'>and {more} more sub-goals</div>" if more > 0 else ""

@@ -18,6 +18,7 @@ from align_rudder.baselines.lstm import LstmRudder
 from align_rudder.episodes import Episode
 from align_rudder.files import Kind, Number, Text, Whole
 from align_rudder.model import AlignRudder
+from align_rudder.presets import PAPER
 from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
 from align_rudder.studies import paper
 from align_rudder.studies.report import Report
@@ -27,7 +28,6 @@ from align_rudder.studies.tables import Table
 from align_rudder.studies.trials import FORMAT, Scope, open_trials, values_in
 from align_rudder.tasks import KeyChestEnv
 from align_rudder.tasks.mdp import rollout
-from align_rudder.validation import PAPER
 
 __all__ = [
     "CONFIG",

@@ -190,4 +190,4 @@ def test_without_jax_fitting_names_the_extra_and_a_saved_model_works(lake_model,
         "    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'align-rudder[jax]'" in done.stdout
+    assert "pip install '.[jax]'" in done.stdout

@@ -176,7 +176,7 @@ def test_hovering_tells_demonstration_step_event_and_share(opened, crafting):
     assert tip(browser)[1] == "gap"
     goal = crafting.subgoals_[3]
     hover_cell(browser, -1, int(crafting.profile_.columns[goal.column]))
-    assert "sub-goal 3" in tip(browser)[0]
+    assert "sub-goal 4" in tip(browser)[0]
 
 
 def test_zoom_by_button_key_and_wheel(opened):

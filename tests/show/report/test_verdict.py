@@ -1,5 +1,6 @@
 """The verdict: what it says of good and of bad demonstrations."""
 
+import numpy as np
 import pytest
 
 import align_rudder as ar
@@ -61,3 +62,39 @@ def test_two_strategies():
     assert "2 strategies, of 4 and 3" in shown["verdict"]["headline"]
     assert shown["episodes"][0]["strategy"] == 1
     assert [d["strategy"] for d in shown["demonstrations"]] == [0] * 4 + [1] * 3
+
+
+def doubtful(what):
+    """Return a model that one should not trust."""
+    if what == "A random policy earns":
+        runs = ["ABCDEF"] * 5
+        return ar.AlignRudder(strategies=1).fit_events(runs, random_sequences=["ABCDE", "ABCDF"])
+    if what == "1 of 4 demonstrations were not paid":
+        return ar.AlignRudder().fit_events(["ABCDEF"] * 4, [1, 1, 0, 1])
+    if what == "A strategy has 31 sub-goals":
+        return ar.AlignRudder().fit_events([range(31)] * 3)
+    if what == "There is an event at nearly every step":
+        walk = ar.Episode(np.arange(41.0), np.zeros(40), np.eye(40)[-1])
+        return ar.AlignRudder(ar.DeltaEvents()).fit([walk] * 3)
+    return ar.AlignRudder(strategies=1).fit_events([[1, "1", "x"]] * 3)
+
+
+@pytest.mark.filterwarnings("ignore::align_rudder.AlignRudderWarning")
+@pytest.mark.parametrize(
+    "what",
+    [
+        "A random policy earns",
+        "1 of 4 demonstrations were not paid",
+        "A strategy has 31 sub-goals",
+        "There is an event at nearly every step",
+        "Different kinds of event have the same name: 1.",
+    ],
+)
+def test_what_speaks_against_a_model_is_said_and_the_light_is_not_green(what):
+    model = doubtful(what)
+    verdict = report_data(model)["verdict"]
+    assert verdict["state"] != "good"
+    assert any(w["what"].startswith(what) and w["do"] for w in verdict["warnings"])
+    assert f"take care: {what}" in model.summary()
+    if model.random_share_ is not None:
+        assert verdict["headline"].startswith("A random policy earns ")

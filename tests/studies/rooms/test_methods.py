@@ -10,7 +10,7 @@ from align_rudder.studies.rooms.methods import COMPARED, METHODS, MODELS, chosen
 
 def test_every_method_has_a_learner_and_the_same_budget():
     for method in METHODS.values():
-        assert method.learn in [getattr(baselines, name) for name in baselines.__all__]
+        assert method.function in [getattr(baselines, name) for name in baselines.__all__]
     assert {len(METHODS[name].configurations()) for name in COMPARED} == {24}
     for model in MODELS.values():
         assert model.events is None or hasattr(events, model.events[0])

@@ -101,7 +101,7 @@ for missing in ("craftax", "jax"):
         print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.count("pip install 'align-rudder[diamond]'") == 2  # for each that is missing
+    assert done.stdout.count("pip install '.[diamond]'") == 2  # for each that is missing
 
 
 def test_observation_holds_what_the_documentation_says(env, demos):

@@ -62,7 +62,7 @@ class LstmRudder(Estimator):
     """Reward redistribution by an LSTM that predicts the return: RUDDER, the baseline.
 
     It can stand wherever an `AlignRudder` stands: in the wrappers, in the replay buffers, in files.
-    Only fitting needs JAX (`pip install 'align-rudder[jax]'`); a fitted model does not.
+    Only fitting needs JAX (in a clone: `pip install '.[jax]'`); a fitted model does not.
 
     Args:
         hidden: Number of LSTM cells.
@@ -320,6 +320,6 @@ def _training() -> Any:
         from align_rudder.baselines.lstm import training
     except ImportError as error:
         raise ImportError(
-            "fitting an LSTM needs JAX and Optax; install them with pip install 'align-rudder[jax]'"
+            "fitting an LSTM needs JAX and Optax; in a clone: pip install '.[jax]'"
         ) from error
     return training

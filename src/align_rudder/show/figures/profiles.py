@@ -124,11 +124,12 @@ def guide_tree(model: AlignRudder, *, ax: Axes | None = None) -> Axes:
         model: A fitted model.
         ax: Where to draw; None for a new figure (`ax.figure`).
     """
-    n = len(model.encoded_)
+    used = model.used_.tolist()
+    n, place = len(used), {i: leaf for leaf, i in enumerate(used)}
     ax = new_axes(ax, (3.3, min(max(1.2, 0.15 * n + 0.7), 12.0)))
     strategy_of = np.full(2 * n - 1, -1)
     for k, strategy in enumerate(model.strategies_):
-        strategy_of[strategy.members] = k
+        strategy_of[[place[i] for i in strategy.members]] = k
     for i, (left, right) in enumerate(model.tree_[:, :2].astype(int)):
         if strategy_of[left] == strategy_of[right]:
             strategy_of[n + i] = strategy_of[left]
@@ -143,12 +144,13 @@ def guide_tree(model: AlignRudder, *, ax: Axes | None = None) -> Axes:
         link_color_func=color,
         ax=ax,
         leaf_font_size=6 if n > 30 else 7,
+        leaf_label_func=lambda leaf: str(used[leaf]),
     )
     for label in ax.get_yticklabels():
-        label.set_color(to_rgb(color(int(label.get_text()))))
+        label.set_color(to_rgb(color(place[int(label.get_text())])))
     for k, strategy in enumerate(model.strategies_):
         size = len(strategy.members)
-        ax.plot([], [], color=color(strategy.members[0]), label=f"strategy {k} ({size})")
+        ax.plot([], [], color=color(place[strategy.members[0]]), label=f"strategy {k + 1} ({size})")
     if len(model.outliers_):
         ax.plot([], [], color=OKABE_ITO["gray"], label=f"in none ({len(model.outliers_)})")
     ax.set(xlabel="distance", ylabel="demonstration")

@@ -88,8 +88,8 @@ def _events(model: AlignRudder) -> list[dict[str, Any]]:
     """Return name, letter, colour and number of each event, and last the unknown one's."""
     symbols = list(model.events_.symbols_)
     counts = np.zeros(len(symbols), int)
-    for encoded in model.encoded_:
-        counts += np.bincount(encoded.sequence, minlength=len(symbols))
+    for i in model.used_:
+        counts += np.bincount(model.encoded_[i].sequence, minlength=len(symbols))
     known = [
         {"name": short(symbol, 200), "letter": letter, "color": event_hex(e), "count": count}
         for e, (symbol, letter, count) in enumerate(
@@ -135,8 +135,10 @@ def _strategy(model: AlignRudder, index: int, strategy: Strategy) -> dict[str, A
 
 def _tree(model: AlignRudder) -> dict[str, Any]:
     """Return the merges of the guide tree (left, right, distance) and its leaves in order."""
-    merges = [[int(a), int(b), rounded(d, 4)] for a, b, d, _ in model.tree_]
-    leaves = leaves_list(model.tree_).tolist()
+    more = len(model.encoded_) - len(model.used_)  # the tree has those that were used only
+    node = [*model.used_.tolist(), *range(len(model.encoded_), 2 * len(model.encoded_) - more)]
+    merges = [[node[int(a)], node[int(b)], rounded(d, 4)] for a, b, d, _ in model.tree_]
+    leaves = [node[leaf] for leaf in leaves_list(model.tree_).tolist()]
     return {"merges": merges, "leaves": leaves, "colors": list(STRATEGY_COLORS)}
 
 

@@ -10,6 +10,7 @@ from align_rudder.alignment import pairwise_scores
 from align_rudder.events.base import MAX_SENSIBLE_EVENTS
 from align_rudder.show.report.numbers import rounded
 from align_rudder.strategies import agreement
+from align_rudder.summary import doubts, random_policy
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
@@ -28,17 +29,17 @@ def verdict_data(model: AlignRudder, shown: list[dict[str, Any]], left_out: int)
         shown: The data of the episodes that are shown.
         left_out: How many episodes are not.
     """
-    found = [model.demonstration(i) for i in range(len(model.encoded_))]
-    returns = np.array(model.returns_)
+    found = [model.demonstration(i) for i in model.used_]
+    returns = np.array([model.returns_[i] for i in model.used_])
     given = np.array([rr.rewards.sum() for rr in found])
     corrections = np.array([abs(rr.correction) for rr in found])
     whole = float(np.abs(returns).mean()) or 1.0
     share = float(given.sum() / returns.sum()) if returns.sum() else 0.0
     conservation = [s.profile.conservation for s in model.strategies_]
     numbers = {
-        "demonstrations": len(found),
+        "demonstrations": len(model.encoded_),
         "events": model.events_.n_events,
-        "mean_length": rounded(np.mean([len(e.sequence) for e in model.encoded_]), 4),
+        "mean_length": rounded(np.mean([len(model.encoded_[i].sequence) for i in model.used_]), 4),
         "mean_return": rounded(returns.mean()),
         "strategies": len(model.strategies_),
         "columns": [len(s.profile) for s in model.strategies_],
@@ -48,10 +49,12 @@ def verdict_data(model: AlignRudder, shown: list[dict[str, Any]], left_out: int)
         "redistributed": rounded(share, 4),
         "correction": rounded(corrections.mean() / whole, 4),
     }
-    troubles = len(model.outliers_) or model.events_.n_events > MAX_SENSIBLE_EVENTS
+    if model.random_share_ is not None:
+        numbers["random"] = rounded(model.random_share_, 4)
+    troubles = doubts(model) or len(model.outliers_) or model.events_.n_events > MAX_SENSIBLE_EVENTS
     return {
         "state": "bad" if not share else ("fair" if troubles else "good"),
-        "headline": _headline(model, share),
+        "headline": ". ".join(filter(None, [_said(random_policy(model)), _headline(model, share)])),
         "numbers": numbers,
         "warnings": _warnings(model, numbers, shown, left_out),
     }
@@ -66,6 +69,10 @@ def _agreement(model: AlignRudder, members: np.ndarray) -> float:
     scores = pairwise_scores(sequences, model.scores_, model.gap)
     pairs = np.column_stack(np.triu_indices(len(sequences), 1))
     return agreement(sequences, pairs, scores, model.scores_, model.gap)[0]
+
+
+def _said(sentence: str | None) -> str | None:
+    return sentence and sentence[0].upper() + sentence[1:]
 
 
 def _headline(model: AlignRudder, share: float) -> str:
@@ -89,15 +96,15 @@ def _warnings(
     model: AlignRudder, numbers: dict[str, Any], shown: list[dict[str, Any]], left_out: int
 ) -> list[dict[str, str]]:
     """Return what is wrong, each with what to do about it."""
-    n, n_events, found = len(model.encoded_), model.events_.n_events, bool(model.strategies_)
+    n, n_events, shared = len(model.encoded_), model.events_.n_events, bool(model.strategies_)
     empty = not any(len(e.sequence) for e in model.encoded_)
-    alone = model.outliers_.tolist() if found else []
+    alone = model.outliers_.tolist() if shared else []
     strange = [e["name"] for e in shown if e["e"] and not any(x < n_events for x in e["e"])]
     still = [e["name"] for e in shown if not e["e"]]
     checks = (
         (empty, "No demonstration holds an event.", "Choose other events, or a function."),
         (
-            not empty and not found,
+            not empty and not shared,
             "No common strategy: the demonstrations agree no more than by chance.",
             "Try other events (fewer with max_events, other keys, a function), or give "
             "demonstrations that solve the task in the same way.",
@@ -121,7 +128,7 @@ def _warnings(
             "Three or more show what matters.",
         ),
         (
-            found and not all(numbers["subgoals"]),
+            shared and not all(numbers["subgoals"]),
             "A strategy has no sub-goal.",
             "Lower subgoal_threshold.",
         ),
@@ -148,4 +155,5 @@ def _warnings(
             "Raise max_episodes (--max-episodes).",
         ),
     )
-    return [{"what": what, "do": do} for wrong, what, do in checks if wrong]
+    found = [(what, do) for wrong, what, do in checks if wrong]
+    return [{"what": what, "do": do} for what, do in [*doubts(model), *found]]

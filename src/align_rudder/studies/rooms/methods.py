@@ -15,7 +15,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from align_rudder.files import Table, Text, kind_like, read_json
-from align_rudder.validation import PAPER
+from align_rudder.presets import PAPER
 
 if TYPE_CHECKING:
     from align_rudder.baselines import Result
@@ -60,11 +60,16 @@ class Method:
     always: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def learn(self) -> Callable[..., Result]:
-        """The learner."""
+    def function(self) -> Callable[..., Result]:
+        """The learner, with the defaults of the library."""
         from align_rudder import baselines
 
-        return partial(getattr(baselines, self.learner), **self.always)
+        return getattr(baselines, self.learner)
+
+    @property
+    def learn(self) -> Callable[..., Result]:
+        """The learner as the study has it."""
+        return partial(self.function, **self.always)
 
     def configurations(self) -> list[dict[str, Any]]:
         """Return every combination of the grid."""
@@ -94,11 +99,9 @@ _AS_IN_THE_PAPER = {
 """The paper's learner: from the shares of the redistribution alone, no discount but the trace."""
 
 
-def _variant(
-    label: str, color: str, marker: str, settlement: str | None = None, **fixed: Any
-) -> Method:
+def _variant(label: str, color: str, marker: str, **fixed: Any) -> Method:
     """Return a variant of Align-RUDDER."""
-    always = {**_AS_IN_THE_PAPER, "settlement": settlement}
+    always = _AS_IN_THE_PAPER
     return Method(label, "learn_align_rudder", color, marker, fixed=fixed, always=always)
 
 
@@ -252,7 +255,7 @@ def read_parameters(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
 def _arguments_of(method: Method) -> Table:
     """Return what a method's hyper-parameters may be: arguments of its learner with a default."""
     given = {
-        name: argument.default for name, argument in signature(method.learn).parameters.items()
+        name: argument.default for name, argument in signature(method.function).parameters.items()
     }
     plain = (bool, int, float, str, tuple)
     kinds = {k: kind_like(v) for k, v in given.items() if isinstance(v, plain) and k != "seed"}

@@ -61,7 +61,7 @@ def require_jax() -> None:
     """Raise an `ImportError` if networks cannot be trained, before any work is done."""
     if any(find_spec(name) is None for name in ("jax", "equinox", "optax")):
         raise ImportError(
-            "RUDDER's networks need JAX, Equinox and Optax: pip install 'align-rudder[jax]', or "
+            "RUDDER's networks need JAX, Equinox and Optax; in a clone: pip install '.[jax]', or "
             "leave RUDDER out by naming the other methods (--methods align-rudder bc-q control …)"
         )
 

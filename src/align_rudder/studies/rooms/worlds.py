@@ -12,12 +12,12 @@ from matplotlib.patches import Patch, Rectangle
 from align_rudder.episodes import Episode
 from align_rudder.events import StateEvents
 from align_rudder.model import AlignRudder
+from align_rudder.presets import PAPER
 from align_rudder.show.figures import event_color, grid_of
 from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
 from align_rudder.show.figures.maps import draw_clusters, draw_walls
 from align_rudder.studies.rooms.settings import environment
 from align_rudder.tasks import RoomsEnv
-from align_rudder.validation import PAPER
 
 __all__ = ["cluster_figure", "trajectory_figure"]
 

@@ -4,6 +4,5 @@ from importlib.util import find_spec
 
 if find_spec("jax") is None or find_spec("craftax") is None:
     raise ImportError(
-        "the diamond task needs JAX and Craftax; install them with "
-        "pip install 'align-rudder[diamond]'"
+        "the diamond task needs JAX and Craftax; in a clone: pip install '.[diamond]'"
     )

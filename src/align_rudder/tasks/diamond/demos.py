@@ -18,6 +18,7 @@ from align_rudder.episodes import Episode
 from align_rudder.events import DeltaEvents
 from align_rudder.files import Flag, Format, Ints, Many
 from align_rudder.model import AlignRudder
+from align_rudder.presets import PAPER
 from align_rudder.runs.checkpoint import named_leaves
 from align_rudder.tasks.diamond.expert import MARGIN, Scene, expert_action
 from align_rudder.tasks.diamond.task import (
@@ -28,7 +29,6 @@ from align_rudder.tasks.diamond.task import (
     marked,
     vitals_of,
 )
-from align_rudder.validation import PAPER
 
 __all__ = [
     "Demonstration",
@@ -127,9 +127,8 @@ def fit_demonstrations(task: DiamondTask, demos: Sequence[Demonstration]) -> Ali
     if without:
         raise ValueError(f"demonstrations {without} found no diamond; give only runs that did")
     episodes = [demo.episode(task) for demo in demos]
-    return AlignRudder(DeltaEvents(max_events=20, keys=FEATURES), strategies=1, **PAPER).fit(
-        episodes
-    )
+    events = DeltaEvents(max_events=20, keys=FEATURES)
+    return AlignRudder(events, strategies=1, **PAPER).fit(episodes)
 
 
 # The expert's runs

@@ -26,7 +26,7 @@ function drawFacts() {
     `correction ${short(e.correction)}`,
   ];
   if (goals) facts.push(`${e.goals.length} of ${plural(goals, "sub-goal")}`);
-  if (D.strategies.length > 1 && e.strategy !== null) facts.push(`strategy ${e.strategy}`);
+  if (D.strategies.length > 1 && e.strategy !== null) facts.push(`strategy ${e.strategy + 1}`);
   $("facts").textContent = `${e.name}: ${facts.join(" · ")}.`;
 }
 
@@ -107,7 +107,7 @@ function drawTimeLine(picture, e, x) {
     picture.append(svg("path", { d: `M${x(t)} 49l4 7h-8z`, style: "fill:var(--accent)" }));
     if (x(t) - last < 16) return;
     last = x(t);
-    picture.append(svg("text", { x: x(t), y: 68, "text-anchor": "middle", class: "dim", style: "font-size:10px" }, String(goal)));
+    picture.append(svg("text", { x: x(t), y: 68, "text-anchor": "middle", class: "dim", style: "font-size:10px" }, String(goal + 1)));
   });
 }
 
@@ -125,7 +125,7 @@ function drawRewards(picture, e, x, y) {
 function stepLines(i) {
   const e = E.data, event = eventOf(e.e[i]), goal = e.goals.find((g) => g[1] === e.t[i]);
   return [`Step ${e.t[i]}: ${event.name}`, `reward ${share(e.r[i], e.ret)}`, `score ${short(e.s[i])}`,
-    `so far ${short(e.given[i])}, still to come ${short(e.kappa[i])}`, ...(goal ? [`sub-goal ${goal[0]}`] : [])];
+    `so far ${short(e.given[i])}, still to come ${short(e.kappa[i])}`, ...(goal ? [`sub-goal ${goal[0] + 1}`] : [])];
 }
 
 function drawSteps() {

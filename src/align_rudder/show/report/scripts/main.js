@@ -22,7 +22,7 @@ function setTheme(name) {
 
 if (D.strategies.length > 1) {
   fill($("strategies"), ...D.strategies.map((s, k) => {
-    const button = el("button", { type: "button" }, `Strategy ${k} (${s.members.length})`);
+    const button = el("button", { type: "button" }, `Strategy ${k + 1} (${s.members.length})`);
     button.addEventListener("click", () => chooseStrategy(k));
     return button;
   }));

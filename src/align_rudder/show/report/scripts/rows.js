@@ -36,7 +36,7 @@ function cellLines(strategy, view, row, column) {
   if (i < 0) lines.push("gap");
   else if (row.steps[i] === 0) lines.push(`start: ${eventOf(row.events[i]).name}`);
   else lines.push(`step ${row.steps[i]}: ${eventOf(row.events[i]).name}`, `reward ${share(row.rewards[i], row.demo.ret)}`);
-  if (goal >= 0) lines.push(`sub-goal ${goal}: ${eventOf(strategy.subgoals[goal].event).name}`);
+  if (goal >= 0) lines.push(`sub-goal ${goal + 1}: ${eventOf(strategy.subgoals[goal].event).name}`);
   else if (t < 0) lines.push("too rare for the profile");
   return lines;
 }

@@ -15,7 +15,7 @@ function drawSubgoals(strategy) {
   const total = strategy.columns.reduce((sum, c) => sum + c.r, 0);
   fill($("subgoals"), table(["", "Event", "Column", "Held by", "Mean reward", "Share"],
     strategy.subgoals.map((goal, i) => [
-      String(i), [chip(goal.event), ` ${eventOf(goal.event).name}`],
+      String(i + 1), [chip(goal.event), ` ${eventOf(goal.event).name}`],
       String(strategy.columns[goal.column].at), percent(goal.share), short(goal.reward),
       total ? percent(goal.reward / total) : "–",
     ])));
@@ -53,7 +53,7 @@ function logoPiece(strategy, from, to, wide) {
       const middle = x + wide / 2;
       group.append(
         svg("path", { d: `M${middle} ${high + 3}l5 8h-10z`, style: "fill:var(--accent)" }),
-        svg("text", { x: middle, y: high + 24, "text-anchor": "middle", class: "dim" }, String(goals.get(t))));
+        svg("text", { x: middle, y: high + 24, "text-anchor": "middle", class: "dim" }, String(goals.get(t) + 1)));
     }
     picture.append(group);
   }
@@ -87,7 +87,7 @@ function columnLines(strategy, t) {
   const order = column.e.map((_, i) => i).sort((a, b) => column.q[b] - column.q[a]).slice(0, 6);
   const goal = strategy.subgoals.findIndex((g) => g.column === t);
   return [
-    `Column ${column.at}${goal >= 0 ? `, sub-goal ${goal}` : ""}`,
+    `Column ${column.at}${goal >= 0 ? `, sub-goal ${goal + 1}` : ""}`,
     ...order.map((i) => `${percent(column.q[i])} ${eventOf(column.e[i]).name}, score ${short(column.s[i])}`),
     `mean reward ${short(column.r)}`,
   ];

@@ -2,7 +2,8 @@
 function drawTree() {
   const { merges, leaves, colors } = D.tree, n = leaves.length;
   const row = n > 40 ? 13 : 18, left = 14, wide = 330, right = 120, high = n * row + 34;
-  const owner = new Array(2 * n - 1).fill(-1), x = new Array(2 * n - 1).fill(0), y = new Array(2 * n - 1).fill(0);
+  const all = D.demonstrations.length; // those that were not used are no leaves
+  const owner = new Array(2 * all).fill(-1), x = new Array(2 * all).fill(0), y = new Array(2 * all).fill(0);
   D.strategies.forEach((s, k) => s.members.forEach((i) => { owner[i] = k; }));
   leaves.forEach((leaf, i) => { y[leaf] = i * row + row / 2 + 4; });
   const top = most(merges.map((m) => m[2])) || 1;
@@ -12,7 +13,7 @@ function drawTree() {
   const picture = svg("svg", { width: left + wide + right, height: high, role: "img",
     "aria-label": `Guide tree of ${n} demonstrations in ${plural(D.strategies.length, "strategy").replace("strategys", "strategies")}` });
   merges.forEach(([a, b, distance], i) => {
-    const node = n + i;
+    const node = all + i;
     owner[node] = owner[a] === owner[b] ? owner[a] : -1;
     x[node] = distance;
     y[node] = (y[a] + y[b]) / 2;
@@ -33,7 +34,7 @@ function drawTree() {
     svg("text", { x: at(top), y: high - 8, class: "dim" }, short(top)),
     svg("text", { x: at(0), y: high - 8, class: "dim", "text-anchor": "end" }, "distance 0"));
   fill($("tree"), picture);
-  const keys = D.strategies.length > 1 ? D.strategies.map((s, k) => [stroke(k), `strategy ${k} (${s.members.length})`]) : [];
+  const keys = D.strategies.length > 1 ? D.strategies.map((s, k) => [stroke(k), `strategy ${k + 1} (${s.members.length})`]) : [];
   if (D.outliers.length) keys.push(["var(--quiet)", `in none (${D.outliers.length})`]);
   if (keys.length) {
     $("tree").append(el("p", { class: "key quiet", style: "margin:.2rem 0 .5rem" },

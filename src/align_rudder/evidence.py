@@ -1,0 +1,246 @@
+"""(IV) Evidence: which columns of an alignment are more than chance, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from align_rudder._compile import njit
+from align_rudder.null import Null
+from align_rudder.sequences import GAP
+
+__all__ = ["Kept", "chain_evidence", "embedding", "kept_columns"]
+
+_PRIOR = 10.0  # of a column's share, Beta(10, 1): most demonstrations hold what matters
+_MOST_LEFT_OUT = 20  # with more columns, leaving each out once takes long and changes little
+
+
+@njit(cache=True)
+def embedding(chain, start, transition, length):
+    """Return the probability that a random sequence of each length 0…`length` holds the chain.
+
+    The chain need not be held in one piece: other events may stand between its own.
+
+    Args:
+        chain: Event ids (m,).
+        start: Probability of each event to be the first (n,).
+        transition: Probability of each event after each other (n, n); (1, n) where events do
+            not depend on the one before.
+        length: The longest sequence.
+    """
+    m, n = len(chain), transition.shape[1]
+    out = np.zeros(length + 1)
+    if m == 0:
+        out[:] = 1.0
+        return out
+    if transition.shape[0] == 1:
+        state = np.zeros(m + 1)
+        state[0] = 1.0
+        for t in range(length):
+            for j in range(min(t, m - 1), -1, -1):
+                p = transition[0, chain[j]]
+                if t == 0:
+                    p = start[chain[j]]
+                state[j + 1] += state[j] * p
+                state[j] -= state[j] * p
+            out[t + 1] = state[m]
+        return out
+    mass = np.zeros((n, m))
+    done = 0.0
+    for t in range(length):
+        if t == 0:
+            mass[:, 0] = start
+        else:
+            mass = np.dot(transition.T, mass)
+        for j in range(min(t, m - 1), -1, -1):
+            moved = mass[chain[j], j]
+            mass[chain[j], j] = 0.0
+            if j == m - 1:
+                done += moved
+            else:
+                mass[chain[j], j + 1] += moved
+        out[t + 1] = done
+    return out
+
+
+@njit(cache=True)
+def _surprise(chain, held, lengths, start, transition):
+    """Return −Σ ln of the probability that sequences hold by chance what they hold of a chain."""
+    total = 0.0
+    for i in range(len(held)):
+        seen = False
+        for k in range(i):  # the same events in a sequence of the same length
+            if lengths[k] == lengths[i] and (held[k] == held[i]).all():
+                seen = True
+                break
+        if seen:
+            continue
+        times = 0
+        for k in range(i, len(held)):
+            if lengths[k] == lengths[i] and (held[k] == held[i]).all():
+                times += 1
+        p = embedding(chain[held[i]], start, transition, lengths[i])[lengths[i]]
+        total -= times * np.log(max(p, 1e-300))
+    return total
+
+
+@njit(cache=True)
+def _code(counts, n, prior):
+    """Return −ln of the probability, under the prior, that these of n sequences hold a column."""
+    total = 0.0
+    for k in counts:
+        # ∫ q^k (1−q)^(n−k) · a q^(a−1) dq = a Γ(k+a) Γ(n−k+1) / Γ(n+a+1)
+        total += np.log(n + prior) - np.log(prior)
+        for j in range(1, n - k + 1):
+            total += np.log(n + prior - j) - np.log(j)
+    return total
+
+
+def chain_evidence(
+    chain: np.ndarray, held: np.ndarray, lengths: np.ndarray, null: Null, *, markov: bool = True
+) -> float:
+    """Return the evidence, in nats, that sequences hold a chain of events beyond chance.
+
+    Args:
+        chain: Event ids (m,).
+        held: Which of them each sequence holds, in this order (N, m).
+        lengths: Number of events of each sequence.
+        null: What sequences look like by chance.
+        markov: Whether an event depends on the one before; without, the sum is quick.
+
+    Notes:
+        ln E with E = w(c) Π_j B(k_j) / Π_i P₀(sequence i holds its part of c). B(k) is the
+        probability that just these k of N sequences hold a column whose share has the prior
+        Beta(10, 1). w(c) is the probability of the chain c by itself: (2n)^−m, one among the
+        chains of n events, or, with `markov`, that the null takes this way straight, if that is
+        more. Summed over all parts and chains, the expectation of E under the null is at most 1,
+        so that a value of x or more has a probability of at most exp(−x), however the chain was
+        found.
+    """
+    m, n = len(chain), len(null.p)
+    if not m:
+        return 0.0
+    chain = chain.astype(np.int64)
+    surprise = _surprise(
+        chain,
+        np.ascontiguousarray(held),
+        np.asarray(lengths, np.int64),
+        null.start if markov else null.p,
+        null.transition if markov else null.p[None],
+    )
+    cost = m * np.log(2 * n)
+    if markov:
+        straight = null.start[chain[0]] * np.prod(null.transition[chain[:-1], chain[1:]])
+        cost = min(m * np.log(n), -np.log(max(straight, 1e-300)))
+    return float(surprise - _code(held.sum(axis=0), len(held), _PRIOR) - cost)
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Columns of an alignment that are more than chance, and the evidence for all of them.
+
+    Attributes:
+        columns: The columns.
+        evidence: Evidence against events that are drawn one by one.
+        directed: Evidence against the chain of the null, which has the local order of a walk.
+    """
+
+    columns: np.ndarray
+    evidence: float
+    directed: float = 0.0
+
+
+def kept_columns(
+    matrix: np.ndarray, null: Null, *, quick: bool = False, directed: bool = False
+) -> Kept:
+    """Return the columns of an alignment for which there is most evidence together.
+
+    Args:
+        matrix: Event ids (N, L), gap -1.
+        null: What sequences look like by chance.
+        quick: Whether to do without the last round of the search.
+        directed: Whether to say how much evidence there is against the null's chain.
+
+    Notes:
+        Candidates are columns whose top event more than half of the sequences hold. They are
+        sorted by how surprising it is that so many sequences hold the event at all, and a growing
+        number of the first ones is tried; then each is left out once. No column is tested alone:
+        of keys in a fixed order, it is the order that cannot be chance.
+    """
+    lengths = (matrix != GAP).sum(axis=1)
+    tops, counts = _tops(matrix, len(null.p))
+    found = np.flatnonzero(2 * counts > len(matrix))
+    if not len(found):
+        return Kept(found, 0.0)
+    rare = -counts[found] * np.log(null.p[tops[found]])
+    absent = (1 - null.p[tops[found]]) ** max(lengths.mean(), 1.0)
+    weight = -counts[found] * np.log1p(-np.minimum(absent, 1 - 1e-9))
+    order = found[np.lexsort((-rare, -weight))]
+    left_out = 0 if quick else _MOST_LEFT_OUT
+    kept, evidence = _search(
+        matrix, tops, counts, order, lengths, null.p, null.p[None], _PRIOR, left_out
+    )
+    columns = np.flatnonzero(kept)
+    if not directed:
+        return Kept(columns, evidence)
+    held = matrix[:, columns] == tops[columns]
+    return Kept(columns, evidence, chain_evidence(tops[columns], held, lengths, null))
+
+
+@njit(cache=True)
+def _value(kept, matrix, tops, counts, lengths, p, transition, prior):
+    """Return the evidence for the columns that are marked as kept, against independent events."""
+    columns = np.flatnonzero(kept)
+    chain = tops[columns]
+    held = np.empty((len(matrix), len(columns)), np.bool_)
+    for i in range(len(matrix)):
+        for j in range(len(columns)):
+            held[i, j] = matrix[i, columns[j]] == chain[j]
+    surprise = _surprise(chain, held, lengths, p, transition)
+    code = _code(counts[columns], len(matrix), prior)
+    return surprise - code - len(columns) * np.log(2.0 * len(p))
+
+
+@njit(cache=True)
+def _search(matrix, tops, counts, order, lengths, p, transition, prior, left_out):
+    """Return which columns have most evidence together, and how much."""
+    kept, best, size = np.zeros(matrix.shape[1], np.bool_), 0.0, 0
+    found, done = 0, 0
+    while done < len(order):
+        # A growing number of the first ones, in steps that grow as well.
+        size = min(max(size + 1, int(size * 1.25)), len(order))
+        for j in order[done:size]:
+            kept[j] = True
+        done = size
+        value = _value(kept, matrix, tops, counts, lengths, p, transition, prior)
+        if value > best:
+            best, found = value, size
+    kept[:] = False
+    for j in order[:found]:
+        kept[j] = True
+    if found <= left_out:
+        for j in order[:found][::-1]:
+            kept[j] = False
+            value = _value(kept, matrix, tops, counts, lengths, p, transition, prior)
+            if value > best:
+                best = value
+            else:
+                kept[j] = True
+    return kept, best
+
+
+@njit(cache=True)
+def _tops(matrix, n_events):
+    """Return the most frequent event of each column, and how many hold it."""
+    n, length = matrix.shape
+    tops, most = np.zeros(length, np.int64), np.zeros(length, np.int64)
+    counts = np.zeros(n_events, np.int64)
+    for j in range(length):
+        counts[:] = 0
+        for i in range(n):
+            if matrix[i, j] >= 0:
+                counts[matrix[i, j]] += 1
+        tops[j] = counts.argmax()
+        most[j] = counts[tops[j]]
+    return tops, most

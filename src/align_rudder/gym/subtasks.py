@@ -1,0 +1,146 @@
+"""The wrapper for sub-tasks: each sub-goal is paid when it is reached, the next one observed."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.utils import RecordConstructorArgs
+
+from align_rudder.gym.spaces import ProgressSpace
+from align_rudder.gym.wrapper import copied, resolve_model
+from align_rudder.model import AlignRudder
+
+__all__ = ["SubTaskReward"]
+
+
+class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
+    """Pays the reward of a sub-goal on the step that reaches it, and shows which one is next.
+
+    The redistributed reward of a sub-task depends on how it was done; at its end it is due, as that
+    of an option is. All redistributed reward since the sub-goal before is paid then, and nothing
+    between. With the sub-goal in the observation a learner without memory knows what is to be done.
+
+    `info` holds "original_reward", "subgoal" (index of the next sub-goal, their number when none is
+    left), "reached" (whether the step reached a sub-goal) and "strategy".
+
+    Args:
+        env: The environment.
+        model: A fitted `AlignRudder`, or the path of a saved one, which `env.spec` can then store.
+        observe_subgoal: Whether to add the next sub-goal to the observation: a one-hot at the end
+            of a vector; a number becomes number × sub-goals + sub-goal; a dict gets an entry
+            "subgoal" (one-hot); anything else becomes a dict of "observation" and "subgoal". That
+            none is left is a place of its own; with several strategies each has its places.
+        settle: Whether the last step pays what is left of the environment's return, so that the
+            return is unchanged. Otherwise only sub-goals are paid.
+
+    Notes:
+        With r_t the redistributed reward and t_1 < t_2 < … the steps that reach sub-goals, step
+        t_k pays Σ_{t_{k−1} < t ≤ t_k} r_t; with `settle` the last one also G − Σ of all paid.
+
+    Example:
+        >>> import align_rudder as ar
+        >>> lake = gym.make("FrozenLake-v1", is_slippery=False)
+        >>> ways = iter([1, 1, 2, 2, 1, 2, 1, 1, 0, 2, 2, 1, 2])
+        >>> demos, _ = ar.record(lake, lambda obs: next(ways), 2)
+        >>> env = SubTaskReward(lake, ar.AlignRudder().fit(demos))
+        >>> env.reset(seed=0)[1]["subgoal"]
+        0
+        >>> _, reward, *_, info = env.step(1)
+        >>> reward > 0, info["original_reward"], info["subgoal"]
+        (True, 0.0, 1)
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        model: AlignRudder | str | os.PathLike[str],
+        observe_subgoal: bool = True,
+        settle: bool = True,
+    ) -> None:
+        RecordConstructorArgs.__init__(
+            self,
+            model=os.fspath(model) if isinstance(model, os.PathLike) else model,
+            observe_subgoal=observe_subgoal,
+            settle=settle,
+            _disable_deepcopy=True,
+        )
+        gym.Wrapper.__init__(self, env)
+        fitted = resolve_model(model)
+        if not isinstance(fitted, AlignRudder):
+            raise ValueError(
+                f"the model is a {type(fitted).__name__}, which has no sub-goals; give a fitted "
+                "AlignRudder"
+            )
+        self.model, self.settle = fitted, settle
+        self._stream = fitted.stream()
+        self._stream.check_space(env.observation_space)
+        self._first = self._places()
+        self._observed_space: ProgressSpace | None = None
+        if observe_subgoal:
+            space = ProgressSpace(env.observation_space, int(self._first[-1]), "subgoal")
+            self._observed_space, self.observation_space = space, space.space
+        self._obs: Any = None
+        self._running, self._due, self._paid = False, 0.0, 0.0
+
+    def _places(self) -> np.ndarray:
+        """Return where the places of each strategy begin, and their number."""
+        counts = [len(strategy.subgoals) for strategy in self.model.strategies_]
+        if not any(counts):
+            raise ValueError(
+                "the model has no sub-goals, so there is nothing to pay; look at model.summary(): "
+                "other events or demonstrations are needed, or a lower subgoal_threshold"
+            )
+        return np.cumsum([0, *(count + 1 for count in counts)])
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode."""
+        obs, info = self.env.reset(seed=seed, options=options)
+        self._stream.reset(obs)
+        self._first = self._places()  # of a model that was aligned again
+        if self._observed_space is not None:
+            self._observed_space.check(int(self._first[-1]))
+        self._obs, self._running = copied(obs), True
+        self._due, self._paid = 0.0, 0.0
+        return self._observed(obs), {**info, "subgoal": self._stream.subgoal}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Step the environment; the reward is that of the sub-goals it reaches."""
+        if not self._running:
+            raise gym.error.ResetNeeded(
+                "the wrapper was stepped before reset, or after the episode had ended; call reset()"
+            )
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        stream = self._stream
+        self._due += stream.step(self._obs, action, float(reward), obs, info)
+        goals = self.model.strategies_[stream.strategy].subgoals
+        reached = any(goal.column == stream.column for goal in goals)
+        paid = 0.0
+        if reached:
+            paid, self._due = self._due, 0.0
+        self._paid += paid
+        if terminated or truncated:
+            self._running = False
+            if self.settle:
+                paid += stream.ret - self._paid
+        self._obs = copied(obs)
+        info = {
+            **info,
+            "original_reward": float(reward),
+            "subgoal": stream.subgoal,
+            "reached": reached,
+            "strategy": stream.strategy,
+        }
+        return self._observed(obs), paid, terminated, truncated, info
+
+    @property
+    def _place(self) -> int:
+        return int(self._first[self._stream.strategy]) + self._stream.subgoal
+
+    def _observed(self, obs: Any) -> Any:
+        space = self._observed_space
+        return obs if space is None else space.append(obs, self._place)

@@ -1,0 +1,94 @@
+"""Evidence: probabilities against counting and sampling, and its promise under the null."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from align_rudder.alignment import align_ids, guide_tree, pairwise_scores, progressive
+from align_rudder.evidence import chain_evidence, embedding, kept_columns
+from align_rudder.groups import evident_groups
+from align_rudder.null import Null
+from align_rudder.scoring import inverse_frequency
+
+
+def holds(sequence, chain):
+    rest = iter(sequence)
+    return all(event in rest for event in chain)
+
+
+def chain_of(rng, n):
+    transition = rng.dirichlet(np.ones(n), n)
+    start = rng.dirichlet(np.ones(n))
+    return start, transition
+
+
+@pytest.mark.parametrize("chain", [(0,), (0, 1), (1, 1), (2, 0, 2), (0, 1, 2, 0)])
+@pytest.mark.parametrize("independent", [False, True])
+def test_the_probability_to_hold_a_chain_is_that_of_all_sequences_that_do(chain, independent):
+    start, transition = chain_of(np.random.default_rng(len(chain)), 3)
+    if independent:
+        transition = start[None]
+    found = embedding(np.array(chain), start, transition, 5)
+    rows = np.tile(start, (3, 1)) if independent else transition
+    for length in range(6):
+        expected = sum(
+            start[s[0]] * np.prod([rows[a, b] for a, b in pairwise(s)])
+            for s in product(range(3), repeat=length)
+            if s and holds(s, chain)
+        )
+        assert found[length] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("markov", [False, True])
+def test_by_chance_evidence_is_seldom_large(markov):
+    """Of a chain that is chosen before, a value of x or more has a probability of exp(−x)."""
+    rng = np.random.default_rng(0)
+    start, transition = chain_of(rng, 4)
+    if not markov:
+        start, transition = np.full(4, 0.25), np.full((4, 4), 0.25)
+    null = Null(start, transition, np.full(4, 0.25))
+    chain = np.array([0, 2, 1])
+    values = []
+    for _ in range(400):
+        sequences = null.sample([6] * 5, rng)
+        best = -np.inf
+        for parts in product(range(8), repeat=1):
+            part = np.array([bool(parts[0] >> k & 1) for k in range(3)])
+            held = np.array([part & holds(s, chain[part]) for s in sequences])
+            best = max(best, chain_evidence(chain, held, np.full(5, 6), null, markov=markov))
+        values.append(best)
+    for x in (1.0, 2.0, 3.0):
+        assert np.mean(np.array(values) >= x) <= np.exp(-x) + 0.03
+
+
+def test_columns_of_keys_are_kept_and_those_of_noise_are_not():
+    rng = np.random.default_rng(0)
+    sequences = []
+    for _ in range(10):
+        places = np.sort(rng.integers(0, 51, 3))
+        sequences.append(np.insert(rng.integers(0, 10, 50), places, [10, 11, 12]).astype(np.int32))
+    p = np.bincount(np.concatenate(sequences)) / sum(map(len, sequences))
+    alignment = align_ids(sequences, range(13), inverse_frequency(p))
+    null = Null.of(sequences, p)
+    kept = kept_columns(alignment.matrix, null, directed=True)
+    assert (alignment.matrix[:, kept.columns].max(axis=0) == [10, 11, 12]).all()
+    assert kept.evidence > 10
+    assert kept.directed > 5
+    shuffled = [rng.permutation(s) for s in sequences]
+    again = align_ids(shuffled, range(13), inverse_frequency(p))
+    assert kept_columns(again.matrix, null).evidence < np.log(100)
+
+
+def test_no_partition_of_the_tree_has_more_evidence():
+    """Branches are chosen so that their evidence is largest: two ways that share no order."""
+    forth, back = np.arange(8), np.arange(8)[::-1]
+    sequences = [forth, back, forth, back, back, forth, forth]
+    p = np.full(8, 1 / 8)
+    scores = inverse_frequency(p)
+    tree = guide_tree(pairwise_scores(sequences, scores))
+    matrices = progressive(sequences, tree, scores, 0.0)
+    groups = evident_groups(tree, matrices, Null.of(sequences, p))
+    assert {tuple(g.members.tolist()) for g in groups} == {(0, 2, 5, 6), (1, 3, 4)}
+    for group in groups:
+        assert group.evidence >= np.log(100)
