@@ -12,7 +12,7 @@ its place. Only the chest pays, and hardly any random episode opens it.
 of the state, so that PPO, environments and redistribution are one compiled function. The learner is
 PPO in one piece, as in CleanRL and PureJaxRL; the comparison is the same learner on the reward as
 it is. Where the rest of the return goes matters here, as the time limit is terminal and near: see
-docs/own-environment.md for what each of five seeds learned, and try `--settlement beside --no-progress`.
+docs/own-environment.md for what five seeds learned, and try `--settlement beside --no-progress`.
 """
 
 from __future__ import annotations
