@@ -11,8 +11,8 @@ its place. Only the chest pays, and hardly any random episode opens it.
 `RedistributeReward` from `align_rudder.gym.gymnax` wraps it: the tracker of the alignment is part
 of the state, so that PPO, environments and redistribution are one compiled function. The learner is
 PPO in one piece, as in CleanRL and PureJaxRL; the comparison is the same learner on the reward as
-it is. The correction is left out of the reward here: on the last step, which the time limit sets,
-it makes four of five trials fail, as the steps before are blamed for what was not done.
+it is. Where the rest of the return goes matters here, as the time limit is terminal and near: see
+docs/own-environment.md for what five seeds learned, and try `--settlement beside --no-progress`.
 """
 
 from __future__ import annotations
