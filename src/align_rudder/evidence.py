@@ -13,7 +13,7 @@ from align_rudder.sequences import GAP
 __all__ = ["Kept", "chain_evidence", "embedding", "kept_columns"]
 
 _PRIOR = 10.0  # of a column's share, Beta(10, 1): most demonstrations hold what matters
-_LITTLE, _SHARED = 1.0, 0.9  # nats that a column costs which this share of demonstrations holds
+_LITTLE, _SHARED = 2.0, 1.0  # nats that a column costs which this share of demonstrations holds
 _MOST_LEFT_OUT = 20  # with more columns, leaving each out once takes long and changes little
 
 
@@ -254,11 +254,12 @@ def _search(matrix, tops, counts, order, lengths, p, transition, prior, left_out
 
 
 @njit(cache=True)
-def _add_shared(kept, best, order, most, matrix, tops, counts, lengths, p, transition, prior):
-    """Keep, in place, columns that nearly all hold and that are a little more than chance.
+def _add_shared(kept, best, order, most, data):
+    """Keep, in place, columns that all hold and that are a little more than chance.
 
     That there is a strategy is shown by the others; it need not be shown again by each of these.
     """
+    matrix, tops, counts, lengths, p, transition, prior = data
     spared = np.log(2.0 * len(p)) - _LITTLE
     tried = 0
     for j in order:
