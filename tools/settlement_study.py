@@ -2,8 +2,8 @@
 
     python tools/settlement_study.py --trials 20
 
-writes `results/settlement/tabular.json` and the table in `docs/method.md`. Each learner is Q(λ) with
-γ = 0.99, λ = 0.8 and a learning rate of 0.2, cloned from the demonstrations where these have
+writes `results/settlement/tabular.json` and the table in `docs/method.md`. Each learner is Q(λ)
+with γ = 0.99, λ = 0.8 and a learning rate of 0.2, cloned from the demonstrations where these have
 states. They were chosen on the seeds of trials 1000 to 1019; the study's begin at 20000.
 """
 

@@ -247,9 +247,8 @@ def _search(matrix, tops, counts, order, lengths, p, transition, prior, left_out
             else:
                 kept[j] = True
     if found:
-        _add_shared(
-            kept, best, order, left_out, matrix, tops, counts, lengths, p, transition, prior
-        )
+        data = (matrix, tops, counts, lengths, p, transition, prior)
+        _add_shared(kept, best, order, left_out, data)
     return kept, best
 
 

@@ -78,9 +78,18 @@ class RecipesEnv(TabularEnv):
             if following != recipe[-1]:
                 recipe.append(following)
         self.recipe: tuple[int, ...] = tuple(recipe)
-        places = np.random.default_rng(np.append(seed, size)).permutation(size * size)
-        self.stations = places[: items + distractors]
-        self.start = int(places[items + distractors])
+        layout = np.random.default_rng(np.append(seed, size))
+        for _ in range(1000):
+            places = layout.permutation(size * size)
+            self.stations = places[: items + distractors]
+            self.start = int(places[items + distractors])
+            if wrong == "nothing" or self._open():
+                break
+        else:
+            raise ValueError(
+                f"{items} items on {size} × {size} cells lie in each other's way, and wrong ones "
+                "undo: use fewer items or a larger grid"
+            )
         super().__init__(render_mode)
 
     @property
@@ -176,11 +185,13 @@ class RecipesEnv(TabularEnv):
         cell, stage, events = self.start, 0, []
         while stage < self.length:
             goals = [int(self.stations[self.recipe[stage]])]
-            if rng.random() < detours:
-                goals = [int(rng.choice(self.stations)), *goals]
+            harmless = self.stations[self.items :] if self.undo else self.stations
+            if rng.random() < detours and len(harmless):
+                goals = [int(rng.choice(harmless)), *goals]
             for goal in goals:
+                ways = self._distances(goal)
                 while cell != goal and stage < self.length:
-                    a = self._towards(cell, goal, rng)
+                    a = self._towards(cell, ways, rng)
                     state = stage * self.size**2 + cell
                     label = int(self.mdp.labels[state, a, 0])
                     cell = self._move(cell, a)
@@ -201,15 +212,31 @@ class RecipesEnv(TabularEnv):
                 cell = off
         return events
 
-    def _towards(self, cell: int, goal: int, rng: np.random.Generator) -> int:
-        """Return an action that comes closer to a cell."""
-        (row, column), (to_row, to_column) = divmod(cell, self.size), divmod(goal, self.size)
-        ways = []
-        if to_row != row:
-            ways.append(2 if to_row > row else 0)
-        if to_column != column:
-            ways.append(1 if to_column > column else 3)
-        return int(rng.choice(ways))
+    def _distances(self, goal: int) -> np.ndarray:
+        """Return how far each cell is from a goal; what spoils is walked round where it can be."""
+        far = self.size**2
+        avoided = set(self.stations[: self.items].tolist()) if self.wrong == "undo" else set()
+        distances = np.full(far, far)
+        distances[goal], queue = 0, [goal]
+        for cell in queue:
+            for there in {self._move(cell, a) for a in range(4)}:
+                if distances[there] == far and there not in avoided:
+                    distances[there] = distances[cell] + 1
+                    queue.append(there)
+        if (distances == far).any():
+            rows, columns = np.divmod(np.arange(far), self.size)
+            straight = np.abs(rows - goal // self.size) + np.abs(columns - goal % self.size)
+            distances = np.where(distances == far, far + straight, distances)
+        return distances
+
+    def _open(self) -> bool:
+        """Return whether every station can be reached without stepping on another item."""
+        return all(self._distances(int(s))[self.start] < self.size**2 for s in self.stations)
+
+    def _towards(self, cell: int, distances: np.ndarray, rng: np.random.Generator) -> int:
+        """Return an action that comes closer."""
+        reached = np.array([distances[self._move(cell, a)] for a in range(4)])
+        return int(rng.choice(np.flatnonzero(reached == reached.min())))
 
     def _picture(self, state: int) -> np.ndarray:
         places = [divmod(int(place), self.size) for place in self.stations]
