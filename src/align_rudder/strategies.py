@@ -19,7 +19,7 @@ from align_rudder.evidence import kept_columns
 from align_rudder.groups import Group, Part, evident_groups, members_below
 from align_rudder.null import Null, directedness
 from align_rudder.sampling import attach, attach_to_tree, sample_of
-from align_rudder.scoring import background, on_grid, quantise
+from align_rudder.scoring import background, log_frequency, on_grid, quantise
 
 __all__ = ["Part", "agreement", "align_strategies", "find_strategies"]
 
@@ -28,6 +28,7 @@ _LARGE_AGREEMENT = 0.5
 _MIN_RATIO = 0.5
 _DIRECTED = 0.8
 _CLEAR = 3.0  # standard deviations beyond chance
+_ROUNDS = 5  # of refinement of the alignment with −ln p
 _FAINT = 1e-3  # what events that are in no kept column score when the others are aligned again
 
 
@@ -244,14 +245,25 @@ def align_strategies(
 def _pruned(part: Part, null: Null, engine: str, refine: int) -> Part:
     """Return a strategy with the columns that are more than chance, aligned again for them.
 
-    Events that are in none of them hardly count the second time, so that the others line up. If
-    no column is more than chance, `columns` stays None, and a share decides.
+    An alignment with scores −ln p, to which rare events matter less, takes its place where there
+    is more evidence for it. Events that are in no kept column hardly count when it is aligned
+    once more, so that the others line up. If no column is more than chance, `columns` stays
+    None, and a share decides.
     """
     alignment = part.alignment
     kept = kept_columns(alignment.matrix, null)
+    sequences, scores = alignment.sequences, alignment.scores
+    if len(sequences) > 1:
+        total = sum(len(s) for s in sequences)
+        plain = quantise(log_frequency(null.p), len(sequences) * max(total, 1))[0]
+        new = align_ids(
+            sequences, alignment.symbols, plain, gap=alignment.gap, engine=engine, refine=5
+        )
+        found = kept_columns(new.matrix, null)
+        if found.evidence > kept.evidence:
+            alignment, kept = replace(new, scores=scores, gap=alignment.gap), found
     if not len(kept.columns):
         return part
-    sequences, scores = alignment.sequences, alignment.scores
     for _ in range(2 if len(sequences) > 1 else 0):
         faint = np.setdiff1d(np.arange(len(scores)), alignment.matrix[:, kept.columns])
         if not len(faint):
