@@ -257,7 +257,13 @@ def _pruned(part: Part, null: Null, engine: str, refine: int) -> Part:
         total = sum(len(s) for s in sequences)
         plain = quantise(log_frequency(null.p), len(sequences) * max(total, 1))[0]
         new = align_ids(
-            sequences, alignment.symbols, plain, gap=alignment.gap, engine=engine, refine=5
+            sequences,
+            alignment.symbols,
+            plain,
+            gap=alignment.gap,
+            engine=engine,
+            refine=_ROUNDS,
+            tree=alignment.tree,
         )
         found = kept_columns(new.matrix, null)
         if found.evidence > kept.evidence:
@@ -271,7 +277,13 @@ def _pruned(part: Part, null: Null, engine: str, refine: int) -> Part:
         again = scores.copy()
         again[faint, faint] *= _FAINT
         new = align_ids(
-            sequences, alignment.symbols, again, gap=alignment.gap, engine=engine, refine=refine
+            sequences,
+            alignment.symbols,
+            again,
+            gap=alignment.gap,
+            engine=engine,
+            refine=refine,
+            tree=alignment.tree,
         )
         found = kept_columns(new.matrix, null)
         if found.evidence <= kept.evidence:
