@@ -13,9 +13,9 @@ from align_rudder.alignment import Alignment
 from align_rudder.evidence import kept_columns
 from align_rudder.null import Null
 
-__all__ = ["Group", "Part", "evident_groups", "members_below"]
+__all__ = ["LEAST", "Group", "Part", "evident_groups", "members_below"]
 
-_LEAST = log(100)  # a group without a strategy reaches this once in a hundred times
+LEAST = log(100)  # a group without a strategy reaches this once in a hundred times
 
 _ALONE = 2.0  # what it costs that a demonstration is in no group
 
@@ -70,7 +70,7 @@ def evident_groups(tree: np.ndarray, matrices: Sequence[np.ndarray], null: Null)
         members, sides = below[n + k], best[left] + best[right]
         evidence = kept_columns(matrices[k], null, quick=True).evidence - _picked(n, len(members))
         lost = len(members) - sum(len(group.members) for group in sides)
-        joined = evidence >= max(_LEAST, sum(group.evidence for group in sides) - lost * _ALONE)
+        joined = evidence >= max(LEAST, sum(group.evidence for group in sides) - lost * _ALONE)
         best.append([Group(members, matrices[k], evidence)] if joined else sides)
         apart.append(sides)
     nodes = {tuple(members.tolist()): node for node, members in enumerate(below)}

@@ -16,7 +16,7 @@ from align_rudder.alignment import (
     progressive,
 )
 from align_rudder.evidence import kept_columns
-from align_rudder.groups import Group, Part, evident_groups, members_below
+from align_rudder.groups import LEAST, Group, Part, evident_groups, members_below
 from align_rudder.null import Null, directedness
 from align_rudder.sampling import attach, attach_to_tree, sample_of
 from align_rudder.scoring import background, log_frequency, on_grid, quantise
@@ -217,8 +217,18 @@ def align_strategies(
     tree = guide_tree(pairs)
     if null is None:
         null = Null.of(some, background(some, len(scores)))
+    groups = _groups(some, pairs, tree, scores, gap, n_strategies, null, progress)
+    if not groups and by_evidence:
+        if _are_one(some, symbols, scores, gap, tree, null, engine, refine):
+            groups = [Group(np.arange(len(some)), None)]
+        else:  # with other scores, to which rare events matter less
+            plain = _plain(some, null)
+            other = pairwise_scores(some, plain, gap, progress=progress)
+            groups = _groups(some, other, guide_tree(other), plain, gap, None, null, progress)
+            if groups:
+                pairs, tree = other, guide_tree(other)
     parts = []
-    for group in _groups(some, pairs, tree, scores, gap, n_strategies, null, progress):
+    for group in groups:
         members = group.members
         subtree = tree if len(members) == len(some) else None
         if 1 < len(members) < len(some):
@@ -242,6 +252,32 @@ def align_strategies(
     return parts, tree
 
 
+def _are_one(
+    sequences: Sequence[np.ndarray],
+    symbols: Sequence[Hashable],
+    scores: np.ndarray,
+    gap: float,
+    tree: np.ndarray,
+    null: Null,
+    engine: str,
+    refine: int,
+) -> bool:
+    """Return whether all together are a strategy, by their best alignment."""
+    options = {"gap": gap, "engine": engine, "refine": refine, "tree": tree}
+    whole = align_ids(sequences, symbols, scores, **options)
+    part = _pruned(Part(np.arange(len(sequences)), whole), null, engine, refine)
+    if part.columns is None:
+        return False
+    kept = kept_columns(part.alignment.matrix, null, directed=0.0)
+    return kept.evidence >= LEAST and kept.directed > 0
+
+
+def _plain(sequences: Sequence[np.ndarray], null: Null) -> np.ndarray:
+    """Return the scores −ln p of events."""
+    total = sum(len(s) for s in sequences)
+    return quantise(log_frequency(null.p), len(sequences) * max(total, 1))[0]
+
+
 def _pruned(part: Part, null: Null, engine: str, refine: int) -> Part:
     """Return a strategy with the columns that are more than chance, aligned again for them.
 
@@ -254,8 +290,7 @@ def _pruned(part: Part, null: Null, engine: str, refine: int) -> Part:
     kept = kept_columns(alignment.matrix, null)
     sequences, scores = alignment.sequences, alignment.scores
     if len(sequences) > 1:
-        total = sum(len(s) for s in sequences)
-        plain = quantise(log_frequency(null.p), len(sequences) * max(total, 1))[0]
+        plain = _plain(sequences, null)
         new = align_ids(
             sequences,
             alignment.symbols,

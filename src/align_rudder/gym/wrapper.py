@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -79,6 +79,7 @@ class Redistributing(RecordConstructorArgs):
         gamma: float,
         fade: float,
         observe_progress: bool,
+        **others: Any,
     ) -> None:
         """Keep the arguments, from which `env.spec` makes the wrapper again."""
         RecordConstructorArgs.__init__(
@@ -88,6 +89,7 @@ class Redistributing(RecordConstructorArgs):
             gamma=gamma,
             fade=fade,
             observe_progress=observe_progress,
+            **{name: value for name, value in others.items() if value is not None},
             _disable_deepcopy=True,
         )
         self.settlement = Settlement(settlement, gamma, fade)
@@ -134,6 +136,8 @@ class RedistributeReward(gym.Wrapper, Redistributing):
             redistributed reward depends on what was done before; the position stands for it, so
             that the reward is Markov again, but for episodes that came there by alignments of
             different worth. A model without positions (an LSTM) has nothing to append.
+        events: For a model of event logs (`fit_events`): what happened in a step, as a function
+            `(obs, action, reward, next_obs, info) -> symbol or None`.
 
     Notes:
         When an episode is truncated, "even" and "last" settle the account as if it had ended there;
@@ -150,10 +154,14 @@ class RedistributeReward(gym.Wrapper, Redistributing):
         gamma: float = 0.99,
         fade: float = 0.01,
         observe_progress: bool = True,
+        events: Callable[..., Hashable | None] | None = None,
     ) -> None:
         gym.Wrapper.__init__(self, env)
-        self._set_up(model, settlement, gamma, fade, observe_progress)
+        self._set_up(model, settlement, gamma, fade, observe_progress, events=events)
         self._stream, self._account = self.model.stream(), Account(self.settlement)
+        self._events = events
+        if events is not None and not hasattr(self._stream, "step_event"):
+            raise ValueError("events=… needs a model of event logs, fitted with fit_events")
         space = env.observation_space
         self._progress = self._progress_of(self._stream, space, observe_progress)
         if self._progress is not None:
@@ -165,7 +173,7 @@ class RedistributeReward(gym.Wrapper, Redistributing):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         obs, info = self.env.reset(seed=seed, options=options)
-        self._stream.reset(obs)
+        self._stream.reset(obs if self._events is None else None)
         self._account.reset()
         if self._progress is not None:
             self._progress.check(self._stream.n_cells)
@@ -183,7 +191,11 @@ class RedistributeReward(gym.Wrapper, Redistributing):
         reward = float(reward)
         stream = self._stream
         self._look_at(info)
-        share = stream.step(self._obs, action, reward, obs, info)
+        if self._events is None:
+            share = stream.step(self._obs, action, reward, obs, info)
+        else:
+            what = self._events(self._obs, action, reward, obs, info)
+            share = stream.step_event(what, reward)  # pyright: ignore[reportAttributeAccessIssue]
         info = {
             **info,
             "original_reward": reward,
