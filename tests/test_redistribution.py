@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from align_rudder import AlignRudder, Episode, Redistribution
+from align_rudder.presets import PAPER
 from align_rudder.redistribution import Scorer, Step, match_columns, prefix_scores_numpy
 
 prop = settings(max_examples=80, deadline=None, derandomize=True)
@@ -366,3 +367,69 @@ def test_matching_a_long_episode_takes_little_memory():
     tracemalloc.stop()
     assert most < 16e6
     assert (np.diff(columns[columns >= 0]) > 0).all()
+
+
+# The cost of columns skipped
+
+
+def best_score(pssm, events, skips):
+    """Return the best score by trying every way to match events to columns in order."""
+    n, length = pssm.shape
+    best = 0.0
+    known = [e for e in events if 0 <= e < n]
+    for m in range(1, min(len(known), length) + 1):
+        for columns in combinations(range(length), m):
+            skipped = sum(skips[j] for j in range(columns[-1]) if j not in columns)
+            for chosen in combinations(known, m):
+                score = sum(pssm[e, j] for e, j in zip(chosen, columns)) - skipped
+                best = max(best, score)
+    return best
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.data())
+def test_scores_with_skipped_columns_are_those_of_brute_force(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    n, length = 3, data.draw(st.integers(1, 4))
+    pssm = np.where(rng.random((n, length)) < 0.7, rng.normal(1, 1, (n, length)), -np.inf)
+    skips = rng.uniform(0, 3, length)
+    events = np.array(data.draw(st.lists(st.integers(-1, n), max_size=6)), np.int64)
+    scores, _ = Scorer([pssm], 0.0, [skips]).prefix_scores(events)
+    plain = prefix_scores_numpy(pssm, events, 0.0, skips)
+    for t in range(len(events)):
+        expected = best_score(pssm, events[: t + 1], skips)
+        assert scores[t] == pytest.approx(expected, abs=1e-9)
+        assert plain[t] == pytest.approx(expected, abs=1e-9)
+    matched = match_columns(pssm, events, 0.0, skips)
+    used = matched[matched >= 0]
+    if len(events):
+        got = sum(pssm[e, j] for e, j in zip(events, matched) if j >= 0)
+        got -= sum(skips[j] for j in range(used[-1] if len(used) else 0) if j not in used)
+        assert got == pytest.approx(scores[-1], abs=1e-9)
+
+
+def test_what_is_done_out_of_place_is_not_paid_and_extra_events_cost_nothing():
+    model = fitted("plain")
+    early = model.redistribute_events(list("C"), 0.0)
+    assert early.rewards.sum() == 0.0
+    assert AlignRudder(**PAPER).fit_events(RUNS).redistribute_events(list("C"), 0.0).rewards[0] > 0
+    whole, busy = (model.redistribute_events(list(s), 1.0) for s in ("KDSC", "KABADBSABC"))
+    assert busy.rewards.sum() == pytest.approx(whole.rewards.sum())
+
+
+def test_a_column_that_a_world_lacks_is_passed_by_what_comes_later():
+    """Its cost is finite: an agent that cannot do it is paid again after some later columns."""
+    sequence = list("ABCDEFGHIJ")
+    model = AlignRudder().fit_events([sequence] * 5)
+    without = model.redistribute_events(sequence[:1] + sequence[2:], 1.0)
+    assert without.rewards[0] > 0 == without.rewards[1]
+    assert without.rewards[-1] > 0
+    assert 0 < without.rewards.sum() < model.redistribute_events(sequence, 1.0).rewards.sum()
+
+
+@pytest.mark.parametrize("gap", np.linspace(0, 1, 41).round(3).tolist())
+def test_what_a_perfect_episode_is_paid_is_bounded(gap):
+    """Whatever the gap cost does to the demonstrations' own scores."""
+    runs = [["K", *"AB" * k, "D", *"BA" * k, "S", "C"] for k in range(1, 5)]
+    model = AlignRudder(gap=gap, strategies=1).fit_events(runs)
+    assert model.redistribute_events(list("KDSC"), 1.0).rewards.sum() <= 4.0 + 1e-9
