@@ -94,7 +94,7 @@ class RecipesEnv(TabularEnv):
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Names of what may happen: an item is visited, or one is lost."""
+        """What may happen, by name; an item is visited, or one is lost."""
         names = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: self.items])
         names += tuple("abcdefghijklmnopqrstuvwxyz"[: self.distractors])
         return names + (tuple(_LOST + n for n in names[: self.items]) if self.undo else ())
