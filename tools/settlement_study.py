@@ -39,6 +39,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "plain reward": {},
     **{kind: {"settlement": kind} for kind in SETTLEMENTS},
     "shares alone (the paper's tables)": {"settlement": None},
+    "even, order paid less (skip=1)": {"settlement": "even", "skip": 1.0},
     "even, order not paid (skip=0)": {"settlement": "even", "skip": 0.0},
     "even, progress not observed": {"settlement": "even", "progress": False},
 }

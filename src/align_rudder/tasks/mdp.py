@@ -57,7 +57,7 @@ class TabularMDP:
     time_factor: np.ndarray
     observed: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     labels: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 0), np.int64))
-    symbols: tuple[Hashable, ...] = ()
+    symbols: Sequence[Hashable] = ()
 
     def __post_init__(self) -> None:
         shape = self.next_states.shape
