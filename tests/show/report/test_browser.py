@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 import shutil
 
 import gymnasium as gym
@@ -162,15 +163,17 @@ def test_opens_from_disk_without_error_or_request(opened, pages, name, scheme):
 
 def test_hovering_tells_demonstration_step_event_and_share(opened, crafting):
     browser = opened("demo")
-    row, column = 4, int(crafting.alignment_.column_of(4)[2])
-    rr = crafting._redistribute(crafting.encoded_[4], 1.0)
-    step = int(np.flatnonzero(rr.events >= 0)[2])
+    rr = crafting.demonstration(4)
+    steps = np.flatnonzero(rr.events >= 0)
+    third = int(np.flatnonzero(rr.rewards[steps] > 0)[2])  # of the events that are paid
+    row, column, step = 4, int(crafting.alignment_.column_of(4)[third]), int(steps[third])
     hover_cell(browser, row, column)
     lines = tip(browser)
     assert lines[0] == f"Demonstration 4, column {column}"
     assert lines[1] == f"step {step + 1}: {crafting.events_.symbols_[rr.events[step]]}"
-    assert lines[2].startswith(f"reward {rr.rewards[step]:.4f}")
-    assert f"{100 * rr.rewards[step]:.1f} % of the return" in lines[2]
+    shown = re.match(r"reward ([\d.]+), ([\d.]+) % of the return", lines[2])
+    assert float(shown[1]) == pytest.approx(rr.rewards[step], abs=1e-4)
+    assert float(shown[2]) == pytest.approx(100 * rr.rewards[step], abs=0.1)
     empty = int(np.flatnonzero(crafting.alignment_.matrix[4] < 0)[0])
     hover_cell(browser, 4, empty)
     assert tip(browser)[1] == "gap"
@@ -259,7 +262,8 @@ def test_choosing_an_episode_changes_the_time_line(opened, crafting):
     assert chart.get_attribute("innerHTML") != first
     facts = at(browser, "facts").text
     assert facts.startswith(f"Episode 1: {len(failed.rewards)} steps")
-    assert f"correction −{-failed.correction:.4f}" in facts
+    correction = float(re.search(r"correction −([\d.]+)", facts)[1])
+    assert correction == pytest.approx(-failed.correction, abs=1e-4)
     at(browser, "next").click()
     assert chart.get_attribute("data-episode") == "Demonstration 0"
     at(browser, "previous").click()
