@@ -91,7 +91,7 @@ def recipes(length: int, wrong: str) -> Callable[..., Result]:
         ]
         way = dict(way)
         options = {"skip": way.pop("skip")} if "skip" in way else {}
-        model = ar.AlignRudder(strategies=1, undo=env.undo or None, **options).fit_events(logs)
+        model = ar.AlignRudder(undo=env.undo or None, **options).fit_events(logs)
         return learn_align_rudder(
             env.mdp, [], seed=seed, model=model, protocol=protocol, **RULE, **way
         )

@@ -40,7 +40,7 @@ __all__ = [
 class LiveCallback(BaseCallback):
     """Logs redistributed reward, κ and the sub-goals reached while a learner trains.
 
-    The numbers of `align_rudder.gym.live.Tracker` go to the learner's own logger: to the table
+    The numbers of `align_rudder.gym.live.LiveCurves` go to the learner's own logger: to the table
     that it prints, and to TensorBoard with `PPO(…, tensorboard_log="runs")`. The environment
     must be wrapped with `align_rudder.RedistributeReward`:
     `PPO("MlpPolicy", venv, tensorboard_log="runs").learn(100_000, callback=LiveCallback(model))`.
