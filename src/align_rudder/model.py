@@ -542,6 +542,13 @@ class AlignRudder(RichDisplay, Estimator):
         self._check_fitted()
         return self.strategies_[0].subgoals if self.strategies_ else []
 
+    @property
+    def return_range_(self) -> tuple[float, float]:
+        """What an episode returns that fails, and one that is as good as the demonstrations."""
+        self._check_fitted()
+        used = [self.returns_[i] for i in self.used_]
+        return float(self.baseline_), float(np.mean(used)) if used else float(self.baseline_)
+
     def _check_fitted(self) -> None:
         if not hasattr(self, "strategies_"):
             raise ValueError("this AlignRudder is not fitted; call fit or fit_events first")

@@ -1,11 +1,16 @@
-"""Settlement: where the rest of the return goes, so that redistributing changes no return.
+"""Settlement: where the rest of the return goes, so that redistributing leads nobody astray.
 
 A step earns the environment's own reward r and its share R of the redistribution. Paid both, an
 episode would earn more than its return. What becomes of the surplus is the settlement:
 
-- ``"even"``: the last reward less all shares, r_T − Σ R, is spread evenly over the steps. The sum
-  of an episode is its return. Online, where the end is not known, every step pays the mean rate of
-  the episodes before, and the last step the small rest.
+- ``"annealed"``: r + w·R, where w falls from 1 to 0 with the successes so far. An agent that fails
+  is paid for how far it comes; after `successes` episodes as good as the demonstrations the reward
+  is the environment's own, for any learner, any γ and any time limit. For learners that learn while
+  they play.
+- ``"even"``: all shares are taken back evenly over the steps, and what the environment pays stays
+  where it is. The sum of an episode is its return. For episodes that are complete before they are
+  learned from. Online, where the end is not known, every step pays the mean rate of the episodes
+  before, and the last step the rest, which makes failing early look good.
 - ``"potential"``: r + γΦ′ − Φ with Φ = C·S, zero at terminal states. Its best policies are those of
   r, for any task and any γ: shaping by a potential. At a time limit Φ stays, as a learner that
   bootstraps goes on from there. `fade` lets Φ fall by that share with each step, which is a
@@ -14,7 +19,7 @@ episode would earn more than its return. What becomes of the surplus is the sett
   steps before a time limit are blamed for everything.
 - ``"beside"``: r + R, nothing taken back. Not return-equivalent.
 
-Rewards of the environment before the last step (step costs, say) stay at their step in all of them.
+Rewards of the environment (step costs, say) stay at their step in all of them.
 """
 
 from __future__ import annotations
@@ -26,9 +31,9 @@ import numpy as np
 
 from align_rudder.files import Choice, Number, check_values
 
-__all__ = ["MEMORY", "SETTLEMENTS", "Account", "Accounts", "Rate", "Settlement"]
+__all__ = ["MEMORY", "SETTLEMENTS", "Account", "Accounts", "Past", "Settlement"]
 
-SETTLEMENTS = ("even", "potential", "last", "beside")
+SETTLEMENTS = ("annealed", "even", "potential", "last", "beside")
 MEMORY = 0.99  # of the mean rate, per episode: about the last hundred count
 
 
@@ -37,30 +42,35 @@ class Settlement:
     """One of the ways to settle.
 
     Attributes:
-        kind: "even", "potential", "last" or "beside".
+        kind: "annealed", "even", "potential", "last" or "beside".
         gamma: The learner's discount, for "potential".
         fade: By which share the potential falls with each step, for "potential".
+        successes: After how many successes "annealed" pays no shares any more, for each
+            environment that is played.
 
     Example:
         >>> own, shares = np.array([0, 0, 0, 1.0]), np.array([0.5, 0, 0, 0])
         >>> for kind in SETTLEMENTS:
         ...     rewards = Settlement(kind, gamma=1.0, fade=0.0).rewards(own, shares)
         ...     print(kind, rewards.tolist())
-        even [0.625, 0.125, 0.125, 0.125]
+        annealed [0.5, 0.0, 0.0, 1.0]
+        even [0.375, -0.125, -0.125, 0.875]
         potential [0.5, 0.0, 0.0, 0.5]
         last [0.5, 0.0, 0.0, 0.5]
         beside [0.5, 0.0, 0.0, 1.0]
     """
 
-    kind: str = "even"
+    kind: str = "annealed"
     gamma: float = 0.99
     fade: float = 0.01
+    successes: float = 100
 
     def __post_init__(self) -> None:
         check_values(
             settlement=(self.kind, Choice(SETTLEMENTS)),
             gamma=(self.gamma, Number(0, 1)),
             fade=(self.fade, Number(0, 1)),
+            successes=(self.successes, Number(0)),
         )
 
     @classmethod
@@ -68,23 +78,33 @@ class Settlement:
         """Return the settlement, made from its kind where only that is given."""
         return settlement if isinstance(settlement, Settlement) else cls(settlement)
 
-    def rewards(self, own: np.ndarray, shares: np.ndarray, terminated: bool = True) -> np.ndarray:
+    def weight(self, repaid: float) -> float:
+        """Return what "annealed" pays of a share after that many successes."""
+        return max(0.0, 1.0 - repaid / self.successes) if self.successes else 0.0
+
+    def rewards(
+        self,
+        own: np.ndarray,
+        shares: np.ndarray,
+        terminated: bool = True,
+        weight: float = 1.0,
+    ) -> np.ndarray:
         """Return the rewards of a whole episode (T,).
 
         Args:
             own: The environment's rewards (T,).
             shares: The redistributed rewards (T,).
             terminated: Whether the environment ended the episode, not a time limit.
+            weight: What "annealed" pays of a share: 1 before the first success.
         """
         own, shares = np.asarray(own, float), np.asarray(shares, float)
         if own.shape != shares.shape:
             raise ValueError(f"{own.shape} rewards and {shares.shape} shares; one of each per step")
         if not len(own):
             raise ValueError("the episode has no step, so there is none to pay")
-        out = own + shares
+        out = own + (weight if self.kind == "annealed" else 1.0) * shares
         if self.kind == "even":
-            out[-1] -= own[-1]
-            out += (own[-1] - shares.sum()) / len(own)
+            out -= shares.mean()
         elif self.kind == "last":
             out[-1] -= shares.sum()
         elif self.kind == "potential":
@@ -99,26 +119,34 @@ class Settlement:
 
 
 @dataclass
-class Rate:
-    """How much is taken back per step, on average over the episodes before.
+class Past:
+    """What is remembered of the episodes that have ended.
 
     Attributes:
-        surplus: Σ R − r_T of the episodes, older ones counting less.
+        low: What an episode returns that fails.
+        high: What one returns that is as good as the demonstrations.
+        given: Σ R of the episodes, older ones counting less.
         steps: Their steps, likewise.
+        repaid: How many successes there were; one that returns half as much counts half.
     """
 
-    surplus: float = 0.0
+    low: float = 0.0
+    high: float = 1.0
+    given: float = 0.0
     steps: float = 0.0
+    repaid: float = 0.0
 
     @property
-    def value(self) -> float:
-        """The mean rate; 0 before the first episode."""
-        return self.surplus / self.steps if self.steps else 0.0
+    def rate(self) -> float:
+        """The mean share of a step; 0 before the first episode."""
+        return self.given / self.steps if self.steps else 0.0
 
-    def add(self, surplus: float, steps: float) -> None:
+    def add(self, given: float, steps: float, ret: float) -> None:
         """Count an episode that has ended."""
-        self.surplus = MEMORY * self.surplus + surplus
+        self.given = MEMORY * self.given + given
         self.steps = MEMORY * self.steps + steps
+        if self.high > self.low:
+            self.repaid += min(1.0, max(0.0, (ret - self.low) / (self.high - self.low)))
 
 
 class Account:
@@ -126,18 +154,23 @@ class Account:
 
     Args:
         settlement: How.
+        returns: What an episode returns that fails, and one as good as the demonstrations
+            (`model.return_range_`).
     """
 
-    def __init__(self, settlement: Settlement) -> None:
+    def __init__(
+        self, settlement: Settlement, returns: tuple[float, float] = (0.0, 1.0)
+    ) -> None:
         self.settlement = settlement
-        self.rate = Rate()
+        self.past = Past(*returns)
         self.reset()
 
     def reset(self) -> None:
         """Begin an episode."""
-        self._level = self._given = 0.0
+        self._level = self._given = self._ret = 0.0
         self._steps = 0
-        self._charge = self.rate.value if self.settlement.kind == "even" else 0.0
+        self._charge = self.past.rate if self.settlement.kind == "even" else 0.0
+        self._weight = self.settlement.weight(self.past.repaid)
 
     def pay(self, own: float, share: float, terminated: bool, truncated: bool) -> float:
         """Return the reward of a step.
@@ -150,43 +183,50 @@ class Account:
         """
         settlement = self.settlement
         kind = settlement.kind
-        if kind == "beside":
-            return own + share
         if kind == "potential":
             before = self._level
             level = 0.0 if terminated else (1.0 - settlement.fade) * before + share
             self._level = level
             return own + settlement.gamma * level - before
+        self._ret += own
         self._given += share
         self._steps += 1
-        reward = own + share - self._charge
+        if kind == "annealed":
+            reward = own + self._weight * share
+        else:
+            reward = own + share - self._charge
         if terminated or truncated:
-            reward += self._charge * self._steps - self._given
-            if kind == "even":
-                self.rate.add(self._given - own, self._steps)
+            if kind in ("even", "last"):
+                reward += self._charge * self._steps - self._given
+            self.past.add(self._given, self._steps, self._ret)
         return reward
 
 
 class Accounts:
-    """Settles n running episodes, in arrays; the mean rate is that of all of them.
+    """Settles n running episodes, in arrays; what is remembered is that of all of them.
 
     Args:
         settlement: How.
         n: Number of episodes.
+        returns: What an episode returns that fails, and one as good as the demonstrations.
     """
 
-    def __init__(self, settlement: Settlement, n: int) -> None:
+    def __init__(
+        self, settlement: Settlement, n: int, returns: tuple[float, float] = (0.0, 1.0)
+    ) -> None:
         self.settlement = settlement
-        self.rate = Rate()
+        self.past = Past(*returns)
         self._level, self._given, self._charge = np.zeros(n), np.zeros(n), np.zeros(n)
+        self._ret, self._weight = np.zeros(n), np.ones(n)
         self._steps = np.zeros(n, np.int64)
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """Begin the episodes of `mask` (default: all)."""
         where: Any = slice(None) if mask is None else mask
-        for values in (self._level, self._given, self._steps):
+        for values in (self._level, self._given, self._ret, self._steps):
             values[where] = 0
-        self._charge[where] = self.rate.value if self.settlement.kind == "even" else 0.0
+        self._charge[where] = self.past.rate if self.settlement.kind == "even" else 0.0
+        self._weight[where] = self.settlement.weight(self.past.repaid / len(self._steps))
 
     def pay(
         self,
@@ -199,20 +239,22 @@ class Accounts:
         """Return the rewards of a step of each episode (of `mask`; zero for the others)."""
         settlement = self.settlement
         stepped = np.ones(len(own), bool) if mask is None else mask
-        if settlement.kind == "beside":
-            out = own + shares
-        elif settlement.kind == "potential":
+        if settlement.kind == "potential":
             before = self._level
             level = np.where(terminated, 0.0, (1.0 - settlement.fade) * before + shares)
             self._level = np.where(stepped, level, before)
             out = own + settlement.gamma * level - before
+            return np.where(stepped, out, 0.0)
+        self._ret += np.where(stepped, own, 0.0)
+        self._given += np.where(stepped, shares, 0.0)
+        self._steps += stepped
+        ended = (terminated | truncated) & stepped
+        if settlement.kind == "annealed":
+            out = own + self._weight * shares
         else:
-            self._given += np.where(stepped, shares, 0.0)
-            self._steps += stepped
-            ended = (terminated | truncated) & stepped
-            rest = self._charge * self._steps - self._given
-            out = own + shares - self._charge + np.where(ended, rest, 0.0)
-            if settlement.kind == "even":
-                for i in np.flatnonzero(ended):
-                    self.rate.add(float(self._given[i] - own[i]), float(self._steps[i]))
+            out = own + shares - self._charge
+        if settlement.kind in ("even", "last"):
+            out += np.where(ended, self._charge * self._steps - self._given, 0.0)
+        for i in np.flatnonzero(ended):
+            self.past.add(float(self._given[i]), float(self._steps[i]), float(self._ret[i]))
         return np.where(stepped, out, 0.0)

@@ -132,6 +132,11 @@ class AnyVectorStream(Protocol):
 class RewardModel(Protocol):
     """A fitted model that redistributes rewards: an `AlignRudder`, or an LSTM as in RUDDER."""
 
+    @property
+    def return_range_(self) -> tuple[float, float]:
+        """What an episode returns that fails, and one that is as good as the demonstrations."""
+        ...
+
     def redistribute(self, episode: Episode) -> Redistribution:
         """Return the share of every step in the episode's return."""
         ...

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from align_rudder.events.encoders_jax import EventFunction
+from align_rudder.gym.spaces import fits_in_blocks
 from align_rudder.gym.wrapper import INFO_KEYS, warn_of_keys
 from align_rudder.settlement import MEMORY, Settlement
 from align_rudder.tracking import TrackedModel
@@ -27,21 +28,24 @@ class AccountState(NamedTuple):
         level: The potential.
         steps: Steps so far.
         charge: What each step pays back.
-        surplus: Σ R − r_T of the episodes before, older ones counting less.
+        given: Σ R of the episodes before, older ones counting less.
         lengths: Their steps, likewise.
+        repaid: Successes among them.
     """
 
     level: jax.Array
     steps: jax.Array
     charge: jax.Array
-    surplus: jax.Array
+    given: jax.Array
     lengths: jax.Array
+    repaid: jax.Array
 
     @classmethod
-    def new(cls, surplus: Any = 0.0, lengths: Any = 0.0) -> AccountState:
+    def new(cls, given: Any = 0.0, lengths: Any = 0.0, repaid: Any = 0.0) -> AccountState:
         """Return the account of an episode that begins, with what is known of those before."""
-        zero, surplus, lengths = jnp.float32(0), jnp.float32(surplus), jnp.float32(lengths)
-        return cls(zero, zero, surplus / jnp.maximum(lengths, 1.0), surplus, lengths)
+        zero, given, lengths = jnp.float32(0), jnp.float32(given), jnp.float32(lengths)
+        charge = given / jnp.maximum(lengths, 1.0)
+        return cls(zero, zero, charge, given, lengths, jnp.float32(repaid))
 
 
 class TrackedState(NamedTuple):
@@ -80,14 +84,16 @@ class RedistributeReward:
             and `default_params`, unless `params` are given to `reset` and `step`. Wrap it before
             others do: `LogWrapper(RedistributeReward(env, model))`.
         model: A fitted `AlignRudder`. If it is aligned again, make a new wrapper.
-        settlement: "even", "potential", "last" or "beside", as in `align_rudder.settlement`.
-            "even" remembers what episodes gave from one to the next, in the state, for each
-            environment of a batch its own.
+        settlement: "annealed", "even", "potential", "last" or "beside", as in
+            `align_rudder.settlement`. Successes, and what episodes gave, are remembered from one to
+            the next in the state, for each environment of a batch its own.
         gamma: The learner's discount, for "potential".
         fade: By which share the potential falls with each step, for "potential".
-        observe_progress: Whether to append the position on the profile to the observation: a
-            one-hot to a vector; a number becomes number × positions + position; a dict gets an
-            entry "progress"; all else becomes a dict of "observation" and "progress".
+        successes: After how many successes "annealed" pays no shares any more.
+        observe_progress: Whether to append the position on the profile to the observation, as
+            `align_rudder.gym.spaces.ProgressSpace` does: blocks to a vector; a number becomes
+            number × positions + position; a dict gets an entry "progress"; all else becomes a dict
+            of "observation" and "progress".
         function: The event function in JAX, where the model's events come from a function or are
             symbols; see `align_rudder.tracking_jax.Stream`.
     """
@@ -96,9 +102,10 @@ class RedistributeReward:
         self,
         env: Any,
         model: TrackedModel,
-        settlement: str = "even",
+        settlement: str = "annealed",
         gamma: float = 0.99,
         fade: float = 0.01,
+        successes: float = 100,
         observe_progress: bool = True,
         function: EventFunction | None = None,
     ) -> None:
@@ -114,7 +121,8 @@ class RedistributeReward:
             )
         if not hasattr(model, "tables_"):
             raise ValueError(f"model is a {type(model).__name__}; give a fitted AlignRudder")
-        self.settlement = Settlement(settlement, gamma, fade)
+        self.settlement = Settlement(settlement, gamma, fade, successes)
+        self._returns = model.return_range_
         self.env = env
         self.observe_progress = observe_progress
         self.stream = Stream(model, function)
@@ -133,10 +141,11 @@ class RedistributeReward:
         n = self.stream.tables.n_cells
         if hasattr(space, "n"):
             return type(space)(space.n * n)
-        if len(getattr(space, "shape", ())) != 1:
+        if not fits_in_blocks(tuple(getattr(space, "shape", ())), n):
             raise ValueError(f"the space of {space} with its progress is a dict; gymnax has none")
         low, high = (jnp.broadcast_to(x, space.shape) for x in (space.low, space.high))
-        low, high = jnp.append(low, jnp.zeros(n)), jnp.append(high, jnp.ones(n))
+        low = jnp.append(low, jnp.tile(jnp.minimum(low, 0), n))
+        high = jnp.append(high, jnp.tile(jnp.maximum(high, 0), n))
         return type(space)(low, high, low.shape, space.dtype)
 
     def reset(self, key: jax.Array, params: Any = None) -> tuple[Any, TrackedState]:
@@ -150,7 +159,8 @@ class RedistributeReward:
         last, after, reward, *ends, info = self._step(key_step, state, action, params)
         done = ends[0] | ends[-1]
         first, fresh = self.reset_env(key_reset, params)
-        account = AccountState.new(after.account.surplus, after.account.lengths)
+        past = after.account
+        account = AccountState.new(past.given, past.lengths, past.repaid)
         fresh = fresh._replace(account=account)
         obs, state = jax.tree.map(
             lambda new, old: jnp.where(done, new, old), (first, fresh), (last, after)
@@ -193,9 +203,7 @@ class RedistributeReward:
         own = (reward, stream.given, step.event, step.score, step.subgoal, strategy, correction)
         info = {**info, **dict(zip(INFO_KEYS, own, strict=True))}
         terminated, truncated = ends[0], ends[-1] if self._ends_in_two_ways else False
-        account, paid = self._pay(
-            state.account, reward, step.reward, stream.given, terminated, truncated
-        )
+        account, paid = self._pay(state.account, reward, step.reward, stream, terminated, truncated)
         after = TrackedState(env_state, stream, obs, account)
         return self._observed(after), after, paid, *ends, info
 
@@ -204,25 +212,40 @@ class RedistributeReward:
         account: AccountState,
         own: Any,
         share: Any,
-        given: Any,
+        stream: StreamState,
         terminated: Any,
         truncated: Any,
     ) -> tuple[AccountState, jax.Array]:
         """Return the account after a step and its reward; as `align_rudder.settlement.Account`."""
         kind, gamma, fade = self.settlement.kind, self.settlement.gamma, self.settlement.fade
         own = jnp.asarray(own, jnp.float32)
-        if kind == "beside":
-            return account, own + share
         if kind == "potential":
             level = jnp.where(terminated, 0.0, (1.0 - fade) * account.level + share)
             return account._replace(level=level), own + gamma * level - account.level
         steps = account.steps + 1
         charge = account.charge if kind == "even" else jnp.float32(0)
         ended = terminated | truncated
-        paid = own + share - charge + jnp.where(ended, charge * steps - given, 0.0)
-        surplus = jnp.where(ended, MEMORY * account.surplus + given - own, account.surplus)
-        lengths = jnp.where(ended, MEMORY * account.lengths + steps, account.lengths)
-        return account._replace(steps=steps, surplus=surplus, lengths=lengths), paid
+        paid = own + share - charge
+        if kind == "annealed":
+            paid = own + self._weight(account.repaid) * share
+        elif kind in ("even", "last"):
+            paid += jnp.where(ended, charge * steps - stream.given, 0.0)
+        low, high = self._returns
+        success = jnp.clip((stream.ret - low) / (high - low), 0, 1) if high > low else 0.0
+        past = (MEMORY * account.given + stream.given, MEMORY * account.lengths + steps)
+        return AccountState(
+            account.level,
+            steps,
+            account.charge,
+            jnp.where(ended, past[0], account.given),
+            jnp.where(ended, past[1], account.lengths),
+            account.repaid + jnp.where(ended, success, 0.0),
+        ), paid
+
+    def _weight(self, repaid: jax.Array) -> jax.Array:
+        """Return what "annealed" pays of a share."""
+        left = 1.0 - repaid / max(self.settlement.successes, 1e-30)
+        return jnp.maximum(0.0, left) if self.settlement.successes else jnp.float32(0)
 
     def _observed(self, state: TrackedState) -> Any:
         obs, cell = state.obs, state.stream.tracker.cell
@@ -232,8 +255,8 @@ class RedistributeReward:
         one_hot = jax.nn.one_hot(cell, n)
         if isinstance(obs, Mapping):
             return {**obs, "progress": one_hot}
-        if isinstance(obs, jax.Array) and obs.ndim == 1:
-            return jnp.append(obs, one_hot.astype(obs.dtype))
+        if isinstance(obs, jax.Array) and fits_in_blocks(obs.shape, n):
+            return jnp.append(obs, jnp.outer(one_hot.astype(obs.dtype), obs))
         if isinstance(obs, jax.Array) and obs.ndim == 0 and obs.dtype.kind in "iu":
             return obs * n + cell
         return {"observation": obs, "progress": one_hot}

@@ -86,7 +86,7 @@ class _Redistributing:
     ) -> None:
         self.model, self.settlement = resolve_model(model), Settlement.of(settlement)
         self._stream = self.model.vector_stream(self.n_envs)
-        self._accounts = Accounts(self.settlement, self.n_envs)
+        self._accounts = Accounts(self.settlement, self.n_envs, self.model.return_range_)
         self._written = 0  # transitions of each environment so far, also those overwritten
         self.restart()
 

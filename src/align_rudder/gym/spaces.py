@@ -11,12 +11,38 @@ from gymnasium import spaces
 __all__ = ["ProgressSpace", "TimeSpace"]
 
 
+MAX_BLOCKS = 4096
+"""Entries of a vector with its blocks; longer ones would fill the memory of replay buffers."""
+
+
+def fits_in_blocks(shape: tuple[int, ...], n_cells: int) -> bool:
+    """Return whether observations of that shape get a block for each position."""
+    return len(shape) == 1 and shape[0] * (1 + n_cells) <= MAX_BLOCKS
+
+
+def in_blocks(obs: np.ndarray, cell: Any, n_cells: int) -> np.ndarray:
+    """Return a vector followed by a block for each position; its own holds the vector again.
+
+    Args:
+        obs: A vector (d,), or a batch (n, d).
+        cell: Its position, or those of the batch (n,).
+        n_cells: Number of positions.
+    """
+    blocks = np.zeros((*obs.shape[:-1], 1 + n_cells, obs.shape[-1]), obs.dtype)
+    blocks[..., 0, :] = obs
+    at = np.asarray(cell)[..., None, None] + 1
+    np.put_along_axis(blocks, at, obs[..., None, :], axis=-2)
+    return blocks.reshape(*obs.shape[:-1], -1)
+
+
 class ProgressSpace:
     """Observations with the position on the profiles appended.
 
-    A vector gets a one-hot of the position at its end, a number becomes number × positions +
-    position, a dict gets an entry "progress" (one-hot); anything else becomes a dict of
-    "observation" and "progress".
+    A vector x becomes (x, 0, …, x, …, 0): a block for each position follows it, and that of the
+    position where the episode stands holds x again. A number becomes number × positions + position.
+    So every position has inputs of its own, and what a network learns at one does not leak into the
+    next. A dict gets an entry "progress" (one-hot); anything else, and a vector that would have
+    more than 4096 entries with its blocks, becomes a dict of "observation" and "progress".
 
     Args:
         space: The observation space.
@@ -31,10 +57,10 @@ class ProgressSpace:
         if isinstance(space, spaces.Discrete):
             self._kind, self._start = "discrete", int(space.start)
             self.space: spaces.Space[Any] = spaces.Discrete(int(space.n) * n_cells)
-        elif isinstance(space, spaces.Box) and len(space.shape) == 1:
+        elif isinstance(space, spaces.Box) and fits_in_blocks(space.shape, n_cells):
             self._kind = "vector"
-            low = np.concatenate([space.low, np.zeros(n_cells, space.dtype)])
-            high = np.concatenate([space.high, np.ones(n_cells, space.dtype)])
+            low, high = np.minimum(space.low, 0), np.maximum(space.high, 0)
+            low, high = (np.append(x, np.tile(y, n_cells)) for x, y in ((space.low, low), (space.high, high)))
             self.space = spaces.Box(low, high, dtype=space.dtype)  # pyright: ignore[reportArgumentType]
         elif isinstance(space, spaces.Dict):
             self._kind = "dict"
@@ -56,10 +82,10 @@ class ProgressSpace:
         if self._kind == "discrete":
             appended = (obs - self._start) * self.n_cells + cell
             return appended if isinstance(cell, np.ndarray) else np.int64(appended)
+        if self._kind == "vector":
+            return in_blocks(obs, cell, self.n_cells)
         one_hot = np.zeros((*np.shape(cell), self.n_cells), np.float32)
         np.put_along_axis(one_hot, np.asarray(cell)[..., None], 1.0, axis=-1)
-        if self._kind == "vector":
-            return np.concatenate([obs, one_hot.astype(obs.dtype)], axis=-1)
         if self._kind == "dict":
             assert isinstance(obs, Mapping)
             return {**obs, self._key: one_hot}

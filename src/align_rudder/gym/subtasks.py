@@ -31,11 +31,13 @@ class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
     Args:
         env: The environment.
         model: A fitted `AlignRudder`, or the path of a saved one, which `env.spec` can then store.
-        settlement: "even" (the rest of the return is spread over the steps: the sum is the return),
+        settlement: "annealed" (shares are paid less with each success, in the end the environment's
+            reward alone), "even" (shares are taken back over the steps: the sum is the return),
             "potential" (keeps the best policies exactly), "last" (on the last step) or "beside"
             (nothing is taken back: not return-equivalent).
         gamma: The learner's discount, for "potential".
         fade: By which share the potential falls with each step, for "potential".
+        successes: After how many successes of this environment "annealed" pays no shares any more.
         observe_subgoal: Whether to add the next sub-goal to the observation: a one-hot at the end
             of a vector; a number becomes number × sub-goals + sub-goal; a dict gets an entry
             "subgoal" (one-hot); anything else becomes a dict of "observation" and "subgoal". That
@@ -63,9 +65,10 @@ class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
         self,
         env: gym.Env[Any, Any],
         model: AlignRudder | str | os.PathLike[str],
-        settlement: str = "even",
+        settlement: str = "annealed",
         gamma: float = 0.99,
         fade: float = 0.01,
+        successes: float = 100,
         observe_subgoal: bool = True,
     ) -> None:
         RecordConstructorArgs.__init__(
@@ -74,6 +77,7 @@ class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
             settlement=settlement,
             gamma=gamma,
             fade=fade,
+            successes=successes,
             observe_subgoal=observe_subgoal,
             _disable_deepcopy=True,
         )
@@ -84,8 +88,8 @@ class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
                 f"the model is a {type(fitted).__name__}, which has no sub-goals; give a fitted "
                 "AlignRudder"
             )
-        self.model, self.settlement = fitted, Settlement(settlement, gamma, fade)
-        self._account = Account(self.settlement)
+        self.model, self.settlement = fitted, Settlement(settlement, gamma, fade, successes)
+        self._account = Account(self.settlement, fitted.return_range_)
         self._stream = fitted.stream()
         self._stream.check_space(env.observation_space)
         self._first = self._places()

@@ -32,10 +32,12 @@ class RedistributeReward(VectorWrapper, Redistributing):
     Args:
         env: The vector environment.
         model: A fitted model, or the path of a saved one.
-        settlement: "even", "potential", "last" or "beside". The mean rate that "even" takes back is
-            that of all sub-environments.
+        settlement: "annealed", "even", "potential", "last" or "beside". Successes, and the mean
+            rate that "even" takes back, are those of all sub-environments.
         gamma: The learner's discount, for "potential".
         fade: By which share the potential falls with each step, for "potential".
+        successes: After how many successes of each sub-environment, on average, "annealed" pays no
+            shares any more.
         observe_progress: Whether to append the position on the profile to the observation.
     """
 
@@ -43,15 +45,16 @@ class RedistributeReward(VectorWrapper, Redistributing):
         self,
         env: VectorEnv,
         model: RewardModel | str | os.PathLike[str],
-        settlement: str = "even",
+        settlement: str = "annealed",
         gamma: float = 0.99,
         fade: float = 0.01,
+        successes: float = 100,
         observe_progress: bool = True,
     ) -> None:
         VectorWrapper.__init__(self, env)
-        self._set_up(model, settlement, gamma, fade, observe_progress)
+        self._set_up(model, settlement, gamma, fade, successes, observe_progress)
         self._stream = self.model.vector_stream(env.num_envs)
-        self._accounts = Accounts(self.settlement, env.num_envs)
+        self._accounts = Accounts(self.settlement, env.num_envs, self.model.return_range_)
         mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         self._mode = AutoresetMode(mode)
         space = env.single_observation_space

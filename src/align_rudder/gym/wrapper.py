@@ -78,6 +78,7 @@ class Redistributing(RecordConstructorArgs):
         settlement: str,
         gamma: float,
         fade: float,
+        successes: float,
         observe_progress: bool,
         **others: Any,
     ) -> None:
@@ -88,11 +89,12 @@ class Redistributing(RecordConstructorArgs):
             settlement=settlement,
             gamma=gamma,
             fade=fade,
+            successes=successes,
             observe_progress=observe_progress,
             **{name: value for name, value in others.items() if value is not None},
             _disable_deepcopy=True,
         )
-        self.settlement = Settlement(settlement, gamma, fade)
+        self.settlement = Settlement(settlement, gamma, fade, successes)
         self.model = resolve_model(model)
         self._obs: Any = None
         self._seen_info = False
@@ -116,8 +118,8 @@ class Redistributing(RecordConstructorArgs):
 class RedistributeReward(gym.Wrapper, Redistributing):
     """Pays each step the environment's reward and its share of the redistribution, online.
 
-    The surplus is settled so that the rewards of an episode sum to the original return
-    (`align_rudder.settlement`). `info` holds "original_reward", "redistributed" (the redistributed
+    Shares are a loan that successes pay back: after as many as `successes` the reward is the
+    environment's own again (`align_rudder.settlement` has this and the other ways). `info` holds "original_reward", "redistributed" (the redistributed
     reward of the episode so far), "event" (-1: none), "score" S(τ_t), "subgoal" (index of the
     next sub-goal), "strategy" (the one that the episode follows best) and, on the last step,
     "correction", what of the return was not redistributed. An LSTM (RUDDER) has no events and no
@@ -127,11 +129,13 @@ class RedistributeReward(gym.Wrapper, Redistributing):
     Args:
         env: The environment.
         model: A fitted model, or the path of a saved one, which `env.spec` can then store.
-        settlement: "even" (the rest of the return is spread over the steps: the sum is the return),
+        settlement: "annealed" (shares are paid less with each success, in the end the environment's
+            reward alone), "even" (shares are taken back over the steps: the sum is the return),
             "potential" (keeps the best policies exactly), "last" (on the last step) or "beside"
             (nothing is taken back: not return-equivalent).
         gamma: The learner's discount, for "potential".
         fade: By which share the potential falls with each step, for "potential".
+        successes: After how many successes of this environment "annealed" pays no shares any more.
         observe_progress: Whether to append the position on the profile to the observation. The
             redistributed reward depends on what was done before; the position stands for it, so
             that the reward is Markov again, but for episodes that came there by alignments of
@@ -143,22 +147,24 @@ class RedistributeReward(gym.Wrapper, Redistributing):
         When an episode is truncated, "even" and "last" settle the account as if it had ended there;
         a learner that bootstraps from the value of the last state then counts what might have come
         as well. `align_rudder.gym.limits.TerminalTimeLimit` makes time limits part of the task.
-        With "potential" a learner that bootstraps is right as it is.
+        With "annealed" and "potential" a learner that bootstraps is right as it is.
     """
 
     def __init__(
         self,
         env: gym.Env[Any, Any],
         model: RewardModel | str | os.PathLike[str],
-        settlement: str = "even",
+        settlement: str = "annealed",
         gamma: float = 0.99,
         fade: float = 0.01,
+        successes: float = 100,
         observe_progress: bool = True,
         events: Callable[..., Hashable | None] | None = None,
     ) -> None:
         gym.Wrapper.__init__(self, env)
-        self._set_up(model, settlement, gamma, fade, observe_progress, events=events)
-        self._stream, self._account = self.model.stream(), Account(self.settlement)
+        self._set_up(model, settlement, gamma, fade, successes, observe_progress, events=events)
+        self._stream = self.model.stream()
+        self._account = Account(self.settlement, self.model.return_range_)
         self._events = events
         if events is not None and not hasattr(self._stream, "step_event"):
             raise ValueError("events=… needs a model of event logs, fitted with fit_events")

@@ -229,6 +229,12 @@ class LstmRudder(Estimator):
         if not hasattr(self, "weights_"):
             raise ValueError("this LstmRudder is not fitted; call fit first")
 
+    @property
+    def return_range_(self) -> tuple[float, float]:
+        """What bad and good training episodes return: a deviation below and above the mean."""
+        self._check_fitted()
+        return self.offset_ - self.scale_, self.offset_ + self.scale_
+
     # Redistribution
 
     def _standardised(self, episode: Episode) -> np.ndarray:
