@@ -26,10 +26,10 @@ def arguments(kind):
     return {"settlement": kind, "gamma": GAMMA, "fade": FADE}
 
 
-def mean_rate(before):
-    """Return what "even" takes back per step after these episodes, (rewards, shares) of each."""
+def mean_rate(kind, before):
+    """Return what "even" or "mean" takes back per step after these episodes, (rewards, shares) of each."""
     weights = 0.99 ** np.arange(len(before))[::-1]
-    surplus = [shares.sum() - own[-1] for own, shares in before]
+    surplus = [shares.sum() - (own[-1] if kind == "even" else 0.0) for own, shares in before]
     steps = [len(own) for own, _ in before]
     return float(weights @ surplus / (weights @ steps)) if before else 0.0
 
@@ -44,8 +44,8 @@ def online(kind, own, shares, terminated, before=()):
         if terminated:
             phi[-1] = 0.0
         return own + GAMMA * phi - np.append(0.0, phi[:-1])
-    if kind == "even":
-        rate = mean_rate(list(before))
+    if kind in ("even", "mean"):
+        rate = mean_rate(kind, list(before))
         paid -= rate
         paid[-1] += n * rate
     if kind != "beside":
@@ -58,11 +58,11 @@ def check_settled(kind, rewards, rr, before=(), atol=1e-12):
     wanted = online(kind, rr.own, rr.rewards, rr.terminated, before)
     np.testing.assert_allclose(rewards, wanted, rtol=0, atol=atol)
     whole = rr.settled(settlement(kind))
-    if kind == "even":
+    if kind in ("even", "mean"):
         np.testing.assert_allclose(whole.sum(), rr.ret, rtol=0, atol=1e-9)
     else:
         np.testing.assert_allclose(rewards, whole, rtol=0, atol=atol)
-    if kind in ("even", "last"):
+    if kind in ("even", "mean", "last"):
         np.testing.assert_allclose(np.sum(rewards), rr.ret, rtol=0, atol=max(atol, 1e-9))
 
 

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 FIRST, CAP = 70_000, 3000
 ROOMS, SLIP, TARGET = 8, 0.1, 0.9
 SHARES, NUMBERS = (0.3, 0.5, 0.7), (2, 5, 10)
-WAYS = ("Align-RUDDER", "plain reward")
+WAYS = {"Align-RUDDER": {}, 'settlement "even"': {"settlement": "even"}, "plain reward": None}
 PLAIN = {"learning_rate": 0.2, "trace": 0.8, "gamma": 0.99}  # as `learn_align_rudder` has them
 
 
@@ -41,7 +41,7 @@ def best_return(mdp: TabularMDP) -> float:
     return float(mdp.starts @ value)
 
 
-def one(share: float, n: int, way: str, seed: int, **options: Any) -> int:
+def one(share: float, n: int, way: str, seed: int) -> int:
     """Return the episodes that a trial takes, `CAP` if it fails."""
     env = RoomsEnv(ROOMS, slip=SLIP)
     demos = env.demonstrations(n, seed, exploration=share)
@@ -49,7 +49,8 @@ def one(share: float, n: int, way: str, seed: int, **options: Any) -> int:
     protocol = Protocol(target=target, max_episodes=CAP, evaluation_epsilon=0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ar.AlignRudderWarning)
-        if way == "plain reward":
+        options: dict[str, Any] | None = WAYS[way]
+        if options is None:
             return learn_q(env.mdp, demos, seed=seed, protocol=protocol, **PLAIN).episodes
         return learn_align_rudder(env.mdp, demos, seed=seed, protocol=protocol, **options).episodes
 
@@ -90,7 +91,7 @@ def main() -> None:
     run = Parallel(n_jobs=args.jobs, return_as="generator", batch_size=4)
     results: dict[str, list[int]] = {}
     for (share, n, way, _), episodes in zip(
-        jobs, tqdm(run(delayed(one)(*job) for job in jobs), total=len(jobs)), strict=True
+        jobs, tqdm(run(delayed(one)(*job) for job in jobs), total=len(jobs), mininterval=30), strict=True
     ):
         results.setdefault(f"{way}, {share:.0%}, {n}", []).append(int(episodes))
     args.output.mkdir(parents=True, exist_ok=True)

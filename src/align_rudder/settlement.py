@@ -6,6 +6,10 @@ episode would earn more than its return. What becomes of the surplus is the sett
 - ``"even"``: the last reward less all shares, r_T − Σ R, is spread evenly over the steps. The sum
   of an episode is its return. Online, where the end is not known, every step pays the mean rate of
   the episodes before, and the last step the small rest.
+- ``"mean"``: r + R less the mean of all R: shares are taken back evenly, and what the environment
+  pays stays where it is, success too. The sum of an episode is its return. Where demonstrations are
+  poor, shares are small beside the return of a good episode, which "even" would then smear over
+  its steps. Online as "even".
 - ``"potential"``: r + γΦ′ − Φ with Φ = C·S, zero at terminal states. Its best policies are those of
   r, for any task and any γ: shaping by a potential. At a time limit Φ stays, as a learner that
   bootstraps goes on from there. `fade` lets Φ fall by that share with each step, which is a
@@ -28,7 +32,7 @@ from align_rudder.files import Choice, Number, check_values
 
 __all__ = ["MEMORY", "SETTLEMENTS", "Account", "Accounts", "Rate", "Settlement"]
 
-SETTLEMENTS = ("even", "potential", "last", "beside")
+SETTLEMENTS = ("even", "mean", "potential", "last", "beside")
 MEMORY = 0.99  # of the mean rate, per episode: about the last hundred count
 
 
@@ -37,7 +41,7 @@ class Settlement:
     """One of the ways to settle.
 
     Attributes:
-        kind: "even", "potential", "last" or "beside".
+        kind: "even", "mean", "potential", "last" or "beside".
         gamma: The learner's discount, for "potential".
         fade: By which share the potential falls with each step, for "potential".
 
@@ -47,6 +51,7 @@ class Settlement:
         ...     rewards = Settlement(kind, gamma=1.0, fade=0.0).rewards(own, shares)
         ...     print(kind, rewards.tolist())
         even [0.625, 0.125, 0.125, 0.125]
+        mean [0.375, -0.125, -0.125, 0.875]
         potential [0.5, 0.0, 0.0, 0.5]
         last [0.5, 0.0, 0.0, 0.5]
         beside [0.5, 0.0, 0.0, 1.0]
@@ -85,6 +90,8 @@ class Settlement:
         if self.kind == "even":
             out[-1] -= own[-1]
             out += (own[-1] - shares.sum()) / len(own)
+        elif self.kind == "mean":
+            out -= shares.mean()
         elif self.kind == "last":
             out[-1] -= shares.sum()
         elif self.kind == "potential":
@@ -103,7 +110,7 @@ class Rate:
     """How much is taken back per step, on average over the episodes before.
 
     Attributes:
-        surplus: Σ R − r_T of the episodes, older ones counting less.
+        surplus: Σ R − r_T of the episodes (Σ R for "mean"), older ones counting less.
         steps: Their steps, likewise.
     """
 
@@ -137,7 +144,7 @@ class Account:
         """Begin an episode."""
         self._level = self._given = 0.0
         self._steps = 0
-        self._charge = self.rate.value if self.settlement.kind == "even" else 0.0
+        self._charge = self.rate.value
 
     def pay(self, own: float, share: float, terminated: bool, truncated: bool) -> float:
         """Return the reward of a step.
@@ -162,8 +169,8 @@ class Account:
         reward = own + share - self._charge
         if terminated or truncated:
             reward += self._charge * self._steps - self._given
-            if kind == "even":
-                self.rate.add(self._given - own, self._steps)
+            if kind != "last":
+                self.rate.add(self._given - (own if kind == "even" else 0.0), self._steps)
         return reward
 
 
@@ -186,7 +193,7 @@ class Accounts:
         where: Any = slice(None) if mask is None else mask
         for values in (self._level, self._given, self._steps):
             values[where] = 0
-        self._charge[where] = self.rate.value if self.settlement.kind == "even" else 0.0
+        self._charge[where] = self.rate.value
 
     def pay(
         self,
@@ -212,7 +219,8 @@ class Accounts:
             ended = (terminated | truncated) & stepped
             rest = self._charge * self._steps - self._given
             out = own + shares - self._charge + np.where(ended, rest, 0.0)
-            if settlement.kind == "even":
+            if settlement.kind != "last":
+                kept = own if settlement.kind == "even" else np.zeros(len(own))
                 for i in np.flatnonzero(ended):
-                    self.rate.add(float(self._given[i] - own[i]), float(self._steps[i]))
+                    self.rate.add(float(self._given[i] - kept[i]), float(self._steps[i]))
         return np.where(stepped, out, 0.0)

@@ -31,10 +31,11 @@ from align_rudder.tracking import take_back
 __all__ = ["learn_align_rudder", "learn_q"]
 
 _Q, _TRACE, _WINDOW = 0, 1, 2
-_SHARES, _EVEN, _POTENTIAL, _LAST, _BESIDE = range(5)
+_SHARES, _EVEN, _MEAN, _POTENTIAL, _LAST, _BESIDE = range(6)
 _SETTLED = {
     None: _SHARES,
     "even": _EVEN,
+    "mean": _MEAN,
     "potential": _POTENTIAL,
     "last": _LAST,
     "beside": _BESIDE,
@@ -164,6 +165,8 @@ def _train(q, profile, rule, observed, tables, epsilon, episodes, rng):
         if redistributing and settled == _EVEN:
             gains[n - 1] -= reward
             gains[:n] += (reward - given) / n
+        elif redistributing and settled == _MEAN:
+            gains[:n] -= given / n
         if method == _TRACE:
             trace_backup(q, rows, actions, gains, parts, n, learning_rate, trace, bootstrap, gamma)
         elif method == _WINDOW:
@@ -266,7 +269,7 @@ def learn_align_rudder(
     bootstrap: bool = True,
     gamma: float = 0.99,
     window: int = 20,
-    settlement: Settlement | str | None = "even",
+    settlement: Settlement | str | None = "mean",
     progress: bool = True,
     subtasks: bool = False,
     initial_scale: float = 0.3,
@@ -292,7 +295,8 @@ def learn_align_rudder(
         gamma: Discount.
         window: Steps of the κ window.
         settlement: Where the rest of the return goes (`align_rudder.settlement`); None to learn
-            from the shares alone, as in the paper's tables: not return-equivalent.
+            from the shares alone, as in the paper's tables: not return-equivalent. "kappa" and
+            "direct" look a few steps ahead, which is best with "even" or None.
         progress: Whether the agent knows where on the alignment it stands: a table for each
             position, all of them cloned from the demonstrations.
         subtasks: Whether each sub-task has a Q-table of its own instead; a sub-agent takes over
@@ -316,7 +320,7 @@ def learn_align_rudder(
             "reach over the end of a sub-task"
         )
     kind = None if settlement is None else Settlement.of(settlement)
-    if kind is not None and kind.kind == "even" and method == "q-learning":
+    if kind is not None and kind.kind in ("even", "mean") and method == "q-learning":
         raise ValueError(
             "q-learning learns at every step, before the rest of the return is known; use "
             'settlement="potential", or a method that learns from whole episodes'

@@ -27,7 +27,7 @@ class AccountState(NamedTuple):
         level: The potential.
         steps: Steps so far.
         charge: What each step pays back.
-        surplus: Σ R − r_T of the episodes before, older ones counting less.
+        surplus: Σ R − r_T of the episodes before (Σ R for "mean"), older ones counting less.
         lengths: Their steps, likewise.
     """
 
@@ -80,8 +80,8 @@ class RedistributeReward:
             and `default_params`, unless `params` are given to `reset` and `step`. Wrap it before
             others do: `LogWrapper(RedistributeReward(env, model))`.
         model: A fitted `AlignRudder`. If it is aligned again, make a new wrapper.
-        settlement: "even", "potential", "last" or "beside", as in `align_rudder.settlement`.
-            "even" remembers what episodes gave from one to the next, in the state, for each
+        settlement: "even", "mean", "potential", "last" or "beside", as in `align_rudder.settlement`.
+            "even" and "mean" remember what episodes gave from one to the next, in the state, for each
             environment of a batch its own.
         gamma: The learner's discount, for "potential".
         fade: By which share the potential falls with each step, for "potential".
@@ -217,10 +217,11 @@ class RedistributeReward:
             level = jnp.where(terminated, 0.0, (1.0 - fade) * account.level + share)
             return account._replace(level=level), own + gamma * level - account.level
         steps = account.steps + 1
-        charge = account.charge if kind == "even" else jnp.float32(0)
+        charge = jnp.float32(0) if kind == "last" else account.charge
         ended = terminated | truncated
         paid = own + share - charge + jnp.where(ended, charge * steps - given, 0.0)
-        surplus = jnp.where(ended, MEMORY * account.surplus + given - own, account.surplus)
+        extra = given - own if kind == "even" else given
+        surplus = jnp.where(ended, MEMORY * account.surplus + extra, account.surplus)
         lengths = jnp.where(ended, MEMORY * account.lengths + steps, account.lengths)
         return account._replace(steps=steps, surplus=surplus, lengths=lengths), paid
 
