@@ -73,6 +73,11 @@ class Settlement:
         """Return the settlement, made from its kind where only that is given."""
         return settlement if isinstance(settlement, Settlement) else cls(settlement)
 
+    @property
+    def takes_back(self) -> bool:
+        """Whether every step pays back some, of which only the end tells how much."""
+        return self.kind in ("even", "mean")
+
     def rewards(self, own: np.ndarray, shares: np.ndarray, terminated: bool = True) -> np.ndarray:
         """Return the rewards of a whole episode (T,).
 

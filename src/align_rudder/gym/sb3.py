@@ -125,7 +125,7 @@ class _Redistributing:
             cut = np.zeros_like(cut)
         share = self._stream.step(obs, action, own, next_obs, infos)
         paid = self._accounts.pay(own, share, ended & ~cut, cut)
-        if self.settlement.kind == "even":
+        if self.settlement.takes_back:
             for i, steps in enumerate(self._episodes):
                 steps.append((self._written, self.pos, own[i], share[i]))
         self._written += 1
@@ -134,7 +134,7 @@ class _Redistributing:
 
     def _settle(self) -> None:
         """Spread the rest of each episode that has ended over those of its steps still here."""
-        if self.settlement.kind != "even":
+        if not self.settlement.takes_back:
             return
         for i in np.flatnonzero(self._fresh):
             if steps := self._episodes[i]:
@@ -156,7 +156,7 @@ def _same(a: Any, b: Any, n: int) -> np.ndarray:
 class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
     """A replay buffer whose rewards are the redistributed ones, settled.
 
-    With "even", a transition first has the reward that the wrapper would pay; when its episode has
+    With "even" or "mean", a transition first has the reward that the wrapper would pay; when its episode has
     ended, the rest of the return is spread over all its steps.
 
     For off-policy learners on the unwrapped environment, whose logs then show the true rewards:
@@ -166,7 +166,7 @@ class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
     Args:
         *args: As for `ReplayBuffer`.
         model: A fitted model or the path of a saved one.
-        settlement: "even", "last", "beside" or, with the learner's γ,
+        settlement: "even", "mean", "last", "beside" or, with the learner's γ,
             `Settlement("potential", gamma=…)`.
         **kwargs: As for `ReplayBuffer`.
     """
