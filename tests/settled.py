@@ -27,7 +27,7 @@ def arguments(kind):
 
 
 def mean_rate(kind, before):
-    """Return what "even" or "mean" takes back per step after these episodes, (rewards, shares) of each."""
+    """Return what is taken back per step after these episodes, (rewards, shares) of each."""
     weights = 0.99 ** np.arange(len(before))[::-1]
     surplus = [shares.sum() - (own[-1] if kind == "even" else 0.0) for own, shares in before]
     steps = [len(own) for own, _ in before]

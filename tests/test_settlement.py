@@ -277,7 +277,10 @@ def test_at_a_time_limit_a_learner_that_bootstraps_is_right(fade):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kind": "info"}, "settlement is 'info'; one of 'even', 'mean', 'potential', 'last', 'beside'"),
+        (
+            {"kind": "info"},
+            "settlement is 'info'; one of 'even', 'mean', 'potential', 'last',",
+        ),
         ({"gamma": 1.5}, "gamma is 1.5"),
         ({"fade": -0.1}, "fade is -0.1"),
         ({"gamma": float("nan")}, "gamma is nan"),

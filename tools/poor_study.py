@@ -90,9 +90,8 @@ def main() -> None:
     ]
     run = Parallel(n_jobs=args.jobs, return_as="generator", batch_size=4)
     results: dict[str, list[int]] = {}
-    for (share, n, way, _), episodes in zip(
-        jobs, tqdm(run(delayed(one)(*job) for job in jobs), total=len(jobs), mininterval=30), strict=True
-    ):
+    found = tqdm(run(delayed(one)(*job) for job in jobs), total=len(jobs), mininterval=10)
+    for (share, n, way, _), episodes in zip(jobs, found, strict=True):
         results.setdefault(f"{way}, {share:.0%}, {n}", []).append(int(episodes))
     args.output.mkdir(parents=True, exist_ok=True)
     about = {

@@ -47,7 +47,7 @@ _NO_EVENTS = (
     np.empty((0, 0, 0), np.int64),
     np.inf,
     -1,
-    np.empty(0, np.int64),
+    np.empty((0, 1), np.int64),
 )
 _NO_PROFILE = (
     _NO_EVENTS,
@@ -78,7 +78,7 @@ def _moved(row, history, count, event, score, cell, events, scorer):
     wide, bounds, gap, skipped, places = scorer
     undoes = events[4]
     if len(undoes):
-        if undoes[event] >= 0:
+        if undoes[event, 0] >= 0:
             before = (score, cell, 0)
             found = take_back(
                 row, history, count, undoes[event], before, wide, bounds, gap, skipped, places
@@ -276,6 +276,7 @@ def learn_align_rudder(
     initial_mean: float = 0.02,
     max_events: int = 15,
     model: AlignRudder | None = None,
+    events: np.ndarray | None = None,
     options: Mapping[str, Any] | None = None,
     protocol: Protocol | None = None,
 ) -> Result:
@@ -308,6 +309,8 @@ def learn_align_rudder(
         model: A model fitted with `StateEvents`, or to sequences of the table's symbols; None to
             fit one to the demonstrations. Where their returns are negative, give one with a
             baseline: `AlignRudder(StateEvents(), baseline=…).fit(demonstrations)`.
+        events: The model's event of each outcome of the table (S, A, K), -1 for none, where the
+            model sees something else than its states: what is held, say.
         options: Parameters of the model, where it is fitted here.
         protocol: How the trial is run and judged.
     """
@@ -337,7 +340,7 @@ def learn_align_rudder(
         model = AlignRudder(StateEvents(max_events=max_events), **parameters).fit(demonstrations)
     returns = None if demonstrations else getattr(model, "returns_", None)
     trial = Trial(mdp, demonstrations, protocol, seed, returns)
-    profile, n_tables = _profile_of(model, mdp, kind, progress, subtasks)
+    profile, n_tables = _profile_of(model, mdp, events, kind, progress, subtasks)
     q = np.tile(trial.cloned(initial_scale, initial_mean), (n_tables, 1))
     seen = 1 if method == "direct" else int(window)
     numbers = (float(learning_rate), float(trace), seen, float(gamma), bool(bootstrap))
@@ -357,6 +360,7 @@ def _hidden(mdp: TabularMDP) -> bool:
 def _profile_of(
     model: AlignRudder,
     mdp: TabularMDP,
+    outcomes: np.ndarray | None,
     settlement: Settlement | None,
     progress: bool,
     subtasks: bool,
@@ -369,13 +373,23 @@ def _profile_of(
     if isinstance(encoder, DoneEvents):
         done, level = encoder.done, encoder.level
     labels = np.empty((0, 0, 0), np.int64)
-    if isinstance(base, SymbolEvents) and mdp.symbols:
+    if outcomes is not None:
+        labels = np.asarray(outcomes)
+        if labels.shape != mdp.rewards.shape or labels.dtype.kind not in "iu":
+            raise ValueError(
+                f"events has shape {labels.shape} and type {labels.dtype}; an event id for each "
+                f"outcome of the table is needed, {mdp.rewards.shape} of them"
+            )
+        labels = np.minimum(labels, encoder.n_events).astype(np.int64)
+        event_of = np.arange(encoder.n_events + 1)
+    elif isinstance(base, SymbolEvents) and mdp.symbols:
         event_of, labels = base.encode_sequence(mdp.symbols), mdp.labels.astype(np.int64)
         event_of = np.where(event_of >= base.n_events, encoder.n_events, event_of)
     else:
         event_of = _events_of_states(base, mdp.n_states)
     undoes = model.tables_.undoes
-    events = (event_of, labels, level, done, np.empty(0, np.int64) if undoes is None else undoes)
+    undoes = _NO_EVENTS[4] if undoes is None else undoes
+    events = (event_of, labels, level, done, undoes)
     n, cells = mdp.n_observations, np.arange(model.scorer_.n_cells)
     offset_of, part_of, n_tables = np.zeros_like(cells), np.zeros_like(cells), 1
     if subtasks:

@@ -9,7 +9,7 @@ from align_rudder.events.encoders_jax import EventFunction
 from align_rudder.gym.wrapper import INFO_KEYS, warn_of_keys
 from align_rudder.settlement import MEMORY, Settlement
 from align_rudder.tracking import TrackedModel
-from align_rudder.tracking_jax import Stream, StreamState
+from align_rudder.tracking_jax import HISTORY, Stream, StreamState
 
 try:
     import jax
@@ -80,9 +80,9 @@ class RedistributeReward:
             and `default_params`, unless `params` are given to `reset` and `step`. Wrap it before
             others do: `LogWrapper(RedistributeReward(env, model))`.
         model: A fitted `AlignRudder`. If it is aligned again, make a new wrapper.
-        settlement: "even", "mean", "potential", "last" or "beside", as in `align_rudder.settlement`.
-            "even" and "mean" remember what episodes gave from one to the next, in the state, for each
-            environment of a batch its own.
+        settlement: "even", "mean", "potential", "last" or "beside", as in
+            `align_rudder.settlement`. "even" and "mean" remember what episodes gave from one to the
+            next, in the state, for each environment of a batch its own.
         gamma: The learner's discount, for "potential".
         fade: By which share the potential falls with each step, for "potential".
         observe_progress: Whether to append the position on the profile to the observation: a
@@ -90,6 +90,8 @@ class RedistributeReward:
             entry "progress"; all else becomes a dict of "observation" and "progress".
         function: The event function in JAX, where the model's events come from a function or are
             symbols; see `align_rudder.tracking_jax.Stream`.
+        history: Where events undo others, how many an episode remembers; `info["history_full"]`
+            says when it had more, from where on nothing is earned or lost.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class RedistributeReward:
         fade: float = 0.01,
         observe_progress: bool = True,
         function: EventFunction | None = None,
+        history: int = HISTORY,
     ) -> None:
         # Wrappers pass on what they do not have: only the class tells what is an environment's own.
         if not (hasattr(type(env), "step_env") and hasattr(type(env), "reset_env")):
@@ -117,7 +120,7 @@ class RedistributeReward:
         self.settlement = Settlement(settlement, gamma, fade)
         self.env = env
         self.observe_progress = observe_progress
-        self.stream = Stream(model, function)
+        self.stream = Stream(model, function, history)
         self._ends_in_two_ways = hasattr(type(env), "is_truncated")  # from gymnax 1.0 on
 
     def __getattr__(self, name: str) -> Any:
@@ -192,6 +195,8 @@ class RedistributeReward:
         warn_of_keys(info)  # when it is compiled
         own = (reward, stream.given, step.event, step.score, step.subgoal, strategy, correction)
         info = {**info, **dict(zip(INFO_KEYS, own, strict=True))}
+        if self.stream.tables.undoes is not None:
+            info["history_full"] = stream.tracker.full
         terminated, truncated = ends[0], ends[-1] if self._ends_in_two_ways else False
         account, paid = self._pay(
             state.account, reward, step.reward, stream.given, terminated, truncated

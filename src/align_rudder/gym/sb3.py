@@ -156,8 +156,8 @@ def _same(a: Any, b: Any, n: int) -> np.ndarray:
 class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
     """A replay buffer whose rewards are the redistributed ones, settled.
 
-    With "even" or "mean", a transition first has the reward that the wrapper would pay; when its episode has
-    ended, the rest of the return is spread over all its steps.
+    With "even" or "mean", a transition first has the reward that the wrapper would pay; when its
+    episode has ended, the rest of the return is spread over all its steps.
 
     For off-policy learners on the unwrapped environment, whose logs then show the true rewards:
     `DQN("MlpPolicy", env, replay_buffer_class=RedistributedReplayBuffer,
