@@ -161,7 +161,7 @@ class TrackerState(NamedTuple):
         cell: Where on the profiles the best alignment ends.
         subgoal: Index of the next sub-goal.
         history: Events so far that may matter (H,), where some undo others.
-        count: How many these are.
+        remembered: How many these are.
         full: Whether there were more than fit. Then the episode stays where it was: what it does
             from there on neither earns nor costs.
     """
@@ -173,7 +173,7 @@ class TrackerState(NamedTuple):
     cell: jax.Array
     subgoal: jax.Array
     history: jax.Array
-    count: jax.Array
+    remembered: jax.Array
     full: jax.Array
 
 
@@ -208,13 +208,13 @@ def advance(
     happened = event >= 0
     lost = happened & (tables.undoes[event, 0] >= 0)
     kept = happened & ~lost & tables.kept[event]
-    full = state.full | (kept & (state.count >= tables.history))
+    full = state.full | (kept & (state.remembered >= tables.history))
     state = state._replace(full=full)
     followed, step = _follow(tables, state, jnp.where(lost | full, NO_EVENT, event))
-    added = (jnp.arange(tables.history) == state.count) & kept & ~full
+    added = (jnp.arange(tables.history) == state.remembered) & kept & ~full
     followed = followed._replace(
         history=jnp.where(added, event, state.history),
-        count=state.count + (kept & ~full).astype(jnp.int32),
+        remembered=state.remembered + (kept & ~full).astype(jnp.int32),
     )
     left = _take_back(tables, state, jnp.where(lost & ~full, event, NO_EVENT))
     new = jax.tree.map(lambda a, b: jnp.where(lost, a, b), left, followed)
@@ -234,11 +234,11 @@ def _take_back(tables: TrackerTables, state: TrackerState, event: jax.Array) -> 
     assert tables.undoes is not None
     places = jnp.arange(tables.history)
     taken = (state.history[:, None] == tables.undoes[event]).any(axis=1)
-    taken &= (places < state.count) & (event >= 0)
+    taken &= (places < state.remembered) & (event >= 0)
     found = taken.any()
     at = tables.history - 1 - taken[::-1].argmax()
     history = jnp.where(places >= at, jnp.roll(state.history, -1), state.history)
-    count = jnp.where(found, state.count - 1, 0)
+    count = jnp.where(found, state.remembered - 1, 0)
 
     def add(carry: tuple[jax.Array, TrackerState]) -> tuple[jax.Array, TrackerState]:
         i, before = carry
@@ -246,7 +246,7 @@ def _take_back(tables: TrackerTables, state: TrackerState, event: jax.Array) -> 
 
     _, rest = jax.lax.while_loop(lambda c: c[0] < count, add, (jnp.int32(0), _fresh(tables)))
     rest = rest._replace(
-        events=state.events - 1, zero=state.zero, history=history, count=count, full=state.full
+        events=state.events - 1, zero=state.zero, history=history, remembered=count, full=state.full
     )
     return jax.tree.map(lambda a, b: jnp.where(found, a, b), rest, state)
 
