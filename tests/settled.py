@@ -7,7 +7,7 @@ import align_rudder as ar
 from align_rudder.settlement import SETTLEMENTS, Settlement
 
 KINDS = SETTLEMENTS
-GAMMA, FADE = 0.9, 0.05  # other than the defaults
+GAMMA, FADE, SUCCESSES = 0.9, 0.05, 3.0  # other than the defaults
 COST = 0.01
 
 
@@ -19,25 +19,34 @@ class StepCost(gym.RewardWrapper):
 
 
 def settlement(kind):
-    return Settlement(kind, GAMMA, FADE)
+    return Settlement(kind, GAMMA, FADE, SUCCESSES)
 
 
 def arguments(kind):
-    return {"settlement": kind, "gamma": GAMMA, "fade": FADE}
+    return {"settlement": kind, "gamma": GAMMA, "fade": FADE, "successes": SUCCESSES}
 
 
 def mean_rate(before):
     """Return what "even" takes back per step after these episodes, (rewards, shares) of each."""
     weights = 0.99 ** np.arange(len(before))[::-1]
-    surplus = [shares.sum() - own[-1] for own, shares in before]
+    given = [shares.sum() for _, shares in before]
     steps = [len(own) for own, _ in before]
-    return float(weights @ surplus / (weights @ steps)) if before else 0.0
+    return float(weights @ given / (weights @ steps)) if before else 0.0
 
 
-def online(kind, own, shares, terminated, before=()):
+def paid_share(before, returns):
+    """Return what "annealed" pays of a share after these episodes."""
+    low, high = returns
+    repaid = sum(np.clip((own.sum() - low) / (high - low), 0, 1) for own, _ in before)
+    return max(0.0, 1 - repaid / SUCCESSES)
+
+
+def online(kind, own, shares, terminated, before=(), returns=(0.0, 1.0)):
     """Return the rewards of an episode paid while it ran, after the episodes `before`."""
     own, shares = np.asarray(own, float), np.asarray(shares, float)
     paid, n = own + shares, len(own)
+    if kind == "annealed":
+        return own + paid_share(before, returns) * shares
     if kind == "potential":
         t, s = np.mgrid[:n, :n]
         phi = np.where(s <= t, (1 - FADE) ** np.maximum(t - s, 0), 0.0) @ shares
@@ -53,14 +62,14 @@ def online(kind, own, shares, terminated, before=()):
     return paid
 
 
-def check_settled(kind, rewards, rr, before=(), atol=1e-12):
+def check_settled(kind, rewards, rr, before=(), atol=1e-12, returns=(0.0, 1.0)):
     """Assert that rewards paid online are those of the equations, and what they promise."""
-    wanted = online(kind, rr.own, rr.rewards, rr.terminated, before)
+    wanted = online(kind, rr.own, rr.rewards, rr.terminated, before, returns)
     np.testing.assert_allclose(rewards, wanted, rtol=0, atol=atol)
     whole = rr.settled(settlement(kind))
     if kind == "even":
         np.testing.assert_allclose(whole.sum(), rr.ret, rtol=0, atol=1e-9)
-    else:
+    elif kind != "annealed":
         np.testing.assert_allclose(rewards, whole, rtol=0, atol=atol)
     if kind in ("even", "last"):
         np.testing.assert_allclose(np.sum(rewards), rr.ret, rtol=0, atol=max(atol, 1e-9))

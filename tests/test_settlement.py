@@ -1,4 +1,4 @@
-"""Settlement: what the four ways to settle keep, online and for whole episodes."""
+"""Settlement: what the ways to settle keep, online and for whole episodes."""
 
 import copy
 import re
@@ -84,9 +84,22 @@ def test_rewards_on_the_way_stay_where_they_are(kind, steps):
     np.testing.assert_allclose(change, [-5.0] + [0.0] * len(steps), atol=1e-9)
 
 
-def test_even_spreads_what_is_left_over_the_steps():
+@pytest.mark.parametrize("kind", ["annealed", "even"])
+@prop
+@given(steps=episodes, at=st.integers(0, 100))
+def test_every_own_reward_stays_where_it_is(kind, steps, at):
+    own, shares = split(steps)
+    other, wanted = own.copy(), np.zeros(len(own))
+    wanted[at % len(own)] = 5.0
+    other += wanted
+    settled = Settlement(kind)
+    change = settled.rewards(other, shares) - settled.rewards(own, shares)
+    np.testing.assert_allclose(change, wanted, atol=1e-9)
+
+
+def test_even_takes_the_mean_of_the_shares_back():
     paid = Settlement("even").rewards(np.array([0, 0, 0, 1.0]), np.array([0.5, 0, 0.5, 0.4]))
-    np.testing.assert_allclose(paid, [0.4, -0.1, 0.4, 0.3])
+    np.testing.assert_allclose(paid, [0.15, -0.35, 0.15, 1.05])
 
 
 # Online
@@ -102,9 +115,10 @@ def test_step_by_step_as_for_the_whole_episode(kind, steps, terminated):
     np.testing.assert_allclose(play(Account(settled), own, shares, terminated), whole, atol=1e-9)
 
 
-def test_after_many_equal_episodes_even_online_is_even():
+@pytest.mark.parametrize("end", [0.0, 2.0])
+def test_after_many_equal_episodes_even_online_is_even(end):
     """The mean rate is then that of the episode: nothing is left for the last step."""
-    own, shares = np.array([0, -0.1, 0, 0, 0.0]), np.array([0.3, 0, 0, 0.2, 0])
+    own, shares = np.array([0, -0.1, 0, 0, end]), np.array([0.3, 0, 0, 0.2, 0])
     account = Account(Settlement("even"))
     for _ in range(5):
         paid = play(account, own, shares)
@@ -118,6 +132,55 @@ def test_the_first_episode_takes_back_at_its_end_and_later_ones_on_the_way():
     np.testing.assert_allclose(play(account, own, shares), [0.3, -0.1, -0.1, -0.1])
     better = play(account, np.array([0, 0, 0, 1.0]), np.array([0.4, 0.2, 0.2, 0.2]))
     np.testing.assert_allclose(better, [0.3, 0.1, 0.1, 0.5])
+
+
+# Annealed
+
+
+@prop
+@given(st.lists(episodes, min_size=1, max_size=6))
+def test_annealed_pays_own_rewards_and_a_part_of_the_shares_that_never_grows(several):
+    account, weights = Account(Settlement("annealed", successes=2), (0.0, 10.0)), [1.0]
+    for steps in several:
+        own, shares = split(steps)
+        paid = play(account, own, shares)
+        np.testing.assert_allclose(paid, own + weights[-1] * shares, atol=1e-9)
+        done = float(np.clip(own.sum() / 10.0, 0, 1))
+        weights.append(max(0.0, weights[-1] - done / 2))
+
+
+@pytest.mark.parametrize("gamma", [0.9, 0.97, 1.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_after_its_successes_annealed_has_the_best_policy_of_the_environment(seed, gamma):
+    account = Account(Settlement("annealed", successes=3), (0.0, 1.0))
+    tree = Tree(seed)
+    wanted = action_values(tree.root, gamma, environment)
+    before = action_values(tree.root, gamma, paying(account))
+    for _ in range(3):
+        play(account, np.array([0.0, 1.0]), np.array([0.5, 0.5]))
+    account.reset()
+    assert action_values(tree.root, gamma, paying(account)) == wanted
+    assert before != wanted  # it was not so from the beginning
+
+
+def test_failures_pay_nothing_back():
+    account = Account(Settlement("annealed", successes=1), (0.0, 1.0))
+    for _ in range(50):
+        paid = play(account, np.zeros(3), np.array([0.2, 0.3, 0]), terminated=False)
+    np.testing.assert_allclose(paid, [0.2, 0.3, 0.0])
+
+
+def test_a_success_is_what_the_demonstrations_return():
+    """Returns from −100 (random) to −20 (demonstrated): one of −60 is half a success."""
+    account = Account(Settlement("annealed", successes=2), (-100.0, -20.0))
+    play(account, np.array([-30.0, -30.0]), np.array([1.0, 1.0]))
+    assert account.past.repaid == pytest.approx(0.5)
+    np.testing.assert_allclose(play(account, np.zeros(1), np.ones(1)), [0.75])
+
+
+def test_without_successes_to_wait_for_only_the_environment_pays():
+    account = Account(Settlement("annealed", successes=0))
+    np.testing.assert_allclose(play(account, np.array([0, 1.0]), np.array([0.7, 0.1])), [0, 1.0])
 
 
 @kinds
@@ -150,10 +213,10 @@ def test_the_mean_rate_is_that_of_all():
     both.reset()
     ends, never = np.array([True, True]), np.array([False, False])
     both.pay(np.zeros(2), np.array([0.2, 0.6]), ends, never)
-    assert both.rate.value == pytest.approx((0.99 * 0.2 + 0.6) / 1.99)
+    assert both.past.rate == pytest.approx((0.99 * 0.2 + 0.6) / 1.99)
     both.reset(np.array([True, False]))
     paid = both.pay(np.zeros(2), np.zeros(2), never, never, np.array([True, False]))
-    np.testing.assert_allclose(paid, [-both.rate.value, 0.0])
+    np.testing.assert_allclose(paid, [-both.past.rate, 0.0])
 
 
 # Policies
@@ -259,7 +322,8 @@ def test_at_a_time_limit_a_learner_that_bootstraps_is_right(fade):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kind": "info"}, "settlement is 'info'; one of 'even', 'potential', 'last', 'beside'"),
+        ({"kind": "info"}, "settlement is 'info'; one of 'annealed', 'even', 'potential', 'last'"),
+        ({"successes": -1}, "successes is -1"),
         ({"gamma": 1.5}, "gamma is 1.5"),
         ({"fade": -0.1}, "fade is -0.1"),
         ({"gamma": float("nan")}, "gamma is nan"),

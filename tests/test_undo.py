@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import align_rudder as ar
 from align_rudder.events import Encoded
+from align_rudder.tracking import track
 from align_rudder.undo import without_undone
 
 prop = settings(max_examples=100, deadline=None, derandomize=True)
@@ -54,8 +55,6 @@ def test_streams_say_the_same(sequence):
 
 
 def model_subgoal(model, sequence):
-    from align_rudder.tracking import track
-
     encoded = Encoded(-1, model.encode_events(sequence))
     return int(track(model.tables_, encoded).subgoal[-1])
 
@@ -104,7 +103,9 @@ def test_demonstrations_are_aligned_without_what_they_took_back():
     model = ar.AlignRudder(undo=UNDO).fit_events(runs)
     assert [goal.symbol for goal in model.subgoals_] == list("KDSC")
     np.testing.assert_array_equal(
-        without_undone(Encoded(-1, np.array([0, 1, 2, 0, 3])), np.array([-1, -1, 0, 1, -1])).events,
+        without_undone(
+            Encoded(-1, np.array([0, 1, 2, 0, 3])), np.array([[-1], [-1], [0], [1], [-1]])
+        ).events,
         [-1, -1, -1, 0, -1],
     )
 
@@ -121,16 +122,56 @@ def test_saved_and_loaded(tmp_path):
     )
 
 
-def test_jax_refuses_it():
+@pytest.mark.parametrize("options", [{}, {"gap": 0.25}, {"skip": 0.0}], ids=str)
+def test_in_jax_it_is_the_same(options):
     tracking_jax = pytest.importorskip("align_rudder.tracking_jax")
-    with pytest.raises(ValueError, match="not there in JAX"):
-        tracking_jax.TrackerTables.of(fitted().tables_)
+    import jax
+
+    model = fitted(**options)
+    whole = tracking_jax.on_grid(model.tables_)
+    tables = tracking_jax.TrackerTables.of(model.tables_)
+    follow = jax.jit(jax.vmap(lambda events: tracking_jax.track(tables, events)))
+    rng = np.random.default_rng(0)
+    names = [*"KKDDSCAB", "drop", "close", "unseen", None]
+    played = [[names[i] for i in rng.integers(len(names), size=25)] for _ in range(100)]
+    events = np.array([model.encode_events(sequence) for sequence in played])
+    found = follow(events)
+    for i, encoded in enumerate(events):
+        wanted = track(whole, Encoded(-1, encoded))
+        np.testing.assert_array_equal(found.event[i], wanted.event)
+        np.testing.assert_array_equal(found.cell[i], wanted.cell)
+        np.testing.assert_array_equal(found.column[i], wanted.column)
+        np.testing.assert_array_equal(found.subgoal[i], wanted.subgoal)
+        np.testing.assert_allclose(found.score[i], wanted.score, atol=1e-5)
+        np.testing.assert_allclose(found.reward[i], wanted.reward, atol=1e-5)
+
+
+def test_in_jax_an_episode_that_remembers_too_little_says_so_and_stays_where_it_is():
+    tracking_jax = pytest.importorskip("align_rudder.tracking_jax")
+    model = fitted()
+    tables = tracking_jax.TrackerTables.of(model.tables_, history=3)
+    state, earned = tracking_jax.start(tables), []
+    sequence = ["K", "A", "D", "drop", "K", "B", "S", "C", "close", "drop", "K"]
+    for event in model.encode_events(sequence):
+        state, step = tracking_jax.advance(tables, state, int(event))
+        earned.append((float(step.reward), bool(state.full)))
+    # What neither scores nor can be taken back needs no room: K, D and S fill it, C is too much.
+    wanted = model.redistribute_events(sequence[:7], 0.0).rewards
+    np.testing.assert_allclose([reward for reward, _ in earned[:7]], wanted, atol=1e-6)
+    assert [full for _, full in earned] == [False] * 7 + [True] * 4
+    assert [reward for reward, full in earned if full] == [0.0] * 4
+
+
+@pytest.mark.parametrize("off", [None, {}])
+def test_without_it_nothing_is_lost(off):
+    model = ar.AlignRudder(undo=off).fit_events([["K", "drop", *run] for run in RUNS])
+    rewards = model.redistribute_events(["K", "drop"], 0.0).rewards
+    assert rewards.min() >= 0
 
 
 @pytest.mark.parametrize(
     ("undo", "message"),
     [
-        ({}, "a dict from the event that undoes"),
         ("drop", "a dict from the event that undoes"),
         ({"A": "B", "B": "C"}, "'B' both as what undoes and as what is undone"),
     ],

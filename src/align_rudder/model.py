@@ -36,7 +36,7 @@ from align_rudder.sequences import NO_EVENT
 from align_rudder.strategies import align_strategies
 from align_rudder.subtasks import Progress, SubGoal, SubTask, cut_segments, find_subgoals
 from align_rudder.tracking import Stream, TrackerTables, VectorStream, track
-from align_rudder.undo import Undo, check_undo, undo_table, with_symbols, without_undone
+from align_rudder.undo import Undo, check_undo, undo_table, with_undo, without_undone
 from align_rudder.validation import (
     check_episodes,
     check_parameters,
@@ -90,7 +90,9 @@ class AlignRudder(RichDisplay, Estimator):
             as in the paper, pays them also where those before were left out.
         done: Whether the step that is paid is an event of its own, so that the last column is
             "done" and success always pays.
-        undo: Events that take back others, `{"drop key": "key"}`: then progress can be lost.
+        undo: Events that take back others: then progress can be lost. "auto" finds them where
+            events see what is held (`DeltaEvents`): the reverse of a gain, unless demonstrations
+            spend it so. `{"drop key": "key"}` says it by hand; None for none.
         engine: "native" or "clustalw".
         refine: Rounds of refinement of the alignment.
         strategies: Number of strategies in the demonstrations; None to find it.
@@ -155,7 +157,7 @@ class AlignRudder(RichDisplay, Estimator):
         gap: float = 0.0,
         skip: float = 3.0,
         done: bool = True,
-        undo: Undo | None = None,
+        undo: Undo | None = "auto",
         engine: str = "native",
         refine: int = 1,
         strategies: int | None = None,
@@ -213,7 +215,7 @@ class AlignRudder(RichDisplay, Estimator):
         demos = [episodes[i] for i in used]
         encoder = copy.copy(choose_encoder(self.events, demos))
         encoder.fit(demos, random)
-        encoder = with_symbols(encoder, self.undo)
+        encoder = with_undo(encoder, self.undo, demos)
         played = (episodes, random, fails)
         encoded = [[encoder.encode(e) for e in some] for some in played]
         own = [[e.rewards for e in some] for some in played]
@@ -245,7 +247,7 @@ class AlignRudder(RichDisplay, Estimator):
         chance_returns = check_returns(random_returns or [0.0] * len(random), len(random))
         lengths = [len(s) for s in listed]
         used = self._choose(returns, lengths, chance_returns)
-        encoder = with_symbols(SymbolEvents().fit_sequences([listed[i] for i in used]), self.undo)
+        encoder = with_undo(SymbolEvents().fit_sequences([listed[i] for i in used]), self.undo)
         assert isinstance(encoder, SymbolEvents)
         played = ((listed, returns), (random, chance_returns), (fails, [0.0] * len(fails)))
         encoded = [

@@ -9,9 +9,10 @@ __all__ = ["PAPER"]
 PAPER: dict[str, Any] = {
     "skip": 0.0,
     "done": False,
+    "undo": None,
     "min_conservation": 0.5,
     "baseline": 0.0,
     "weigh_returns": False,
 }
 """The model as the paper has it, and version 0.1 had it: events are paid out of order too, success
-is no event, columns are those of a majority, and all demonstrations count the same."""
+is no event, nothing is lost, columns are those of a majority, all demonstrations count alike."""

@@ -26,12 +26,14 @@ def failed(returns: Sequence[float], baseline: float) -> np.ndarray:
     """Return which demonstrations failed (N,).
 
     Those are the ones that were paid nothing (a return not above the baseline), or less than a
-    twentieth of what those that were paid have in the middle.
+    twentieth of what those that were paid have in the middle, unless that leaves fewer than two:
+    of a good and a poor one, neither is the rule.
     """
     gain = np.asarray(returns, float) - baseline
     paid = gain > 0
     if paid.any():
-        paid &= gain >= _LEAST_SHARE * np.median(gain[paid])
+        well = paid & (gain >= _LEAST_SHARE * np.median(gain[paid]))
+        paid = well if well.sum() > 1 else paid
     return ~paid
 
 

@@ -7,10 +7,20 @@ from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
-__all__ = ["GAP", "NO_EVENT", "index_symbols"]
+__all__ = ["GAP", "NO_EVENT", "Lost", "index_symbols"]
 
 GAP = -1
 NO_EVENT = -1
+
+
+class Lost(str):
+    """The name of a loss: an event that no alignment holds, as it only takes back others."""
+
+    __slots__ = ()
+
+    def __new__(cls, change: str) -> Lost:
+        """Return the name of the loss that is this change."""
+        return super().__new__(cls, change if change.endswith(" (lost)") else f"{change} (lost)")
 
 
 def index_symbols(

@@ -32,7 +32,7 @@ from align_rudder.null import Chance, mixed_background
 from align_rudder.presets import PAPER
 from align_rudder.scoring import quantise, scoring_matrix
 from align_rudder.sequences import GAP, NO_EVENT
-from align_rudder.undo import check_undo
+from align_rudder.undo import FOUND, Undo, check_undo
 from align_rudder.validation import PARAMETERS
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def _of_today(header: dict[str, Any]) -> dict[str, Any]:
     """Return the header of a file of version 0.1, whose reward was the paper's, as one of today."""
     parameters = header.get("parameters")
     if isinstance(parameters, dict) and "done" not in header:
-        header = {**header, "parameters": PAPER | parameters, "done": None, "undo": []}
+        paper = {name: value for name, value in PAPER.items() if name in PARAMETERS}
+        header = {**header, "parameters": paper | parameters, "done": None, "undo": []}
     return header
 
 
@@ -58,7 +59,7 @@ _MODEL = Format(
         "events": Each(Anything()),
         "n_strategies": Whole(),
         "done": Maybe(Table({"level": Number(), "name": Text()})),
-        "undo": Many(Many(Anything(), most=2)),
+        "undo": Maybe(Many(Many(Anything(), most=2))),  # None: found
     },
     arrays={
         "sequences": Ints("steps", low=NO_EVENT),
@@ -135,7 +136,9 @@ def save_model(model: AlignRudder, path: str | os.PathLike[str]) -> None:
         "events": {"kind": type(model.events_.base).__name__, **events_header},
         "n_strategies": len(model.strategies_),
         "done": _done_of(model.events_),
-        "undo": [[encode_symbol(s) for s in pair] for pair in (model.undo or {}).items()],
+        "undo": None
+        if isinstance(model.undo, str)
+        else [[encode_symbol(s) for s in pair] for pair in (model.undo or {}).items()],
     }
     _MODEL.save(path, header, arrays)
 
@@ -165,10 +168,7 @@ def load_model(
         chance = _chance(contents, encoder.n_events)
         given = _scoring(header["scoring"], scoring, path)
         p, scores = _scores(contents, [encoded[i].sequence for i in used], chance, given)
-        if any(len(pair) != 2 for pair in header["undo"]):
-            raise ValueError("'undo' has something else than pairs of an event and one undone")
-        undo = {decode_symbol(a): decode_symbol(b) for a, b in header["undo"]} or None
-        check_undo(undo)
+        undo = _undo(header["undo"])
         known = scores if given is None else given
         model = cls(encoder.base, scoring=known, undo=undo, **header["parameters"])
         check_tree(arrays["tree"], "the tree")
@@ -185,6 +185,17 @@ def load_model(
         )
         model.scores_ = scores
         return model
+
+
+def _undo(pairs: list[Any] | None) -> Undo | None:
+    """Return which events take back which; None for none, "auto" where they were found."""
+    if pairs is None:
+        return FOUND
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError("'undo' has something else than pairs of an event and one undone")
+    undo = {decode_symbol(a): decode_symbol(b) for a, b in pairs} or None
+    check_undo(undo)
+    return undo
 
 
 def _scoring(stored: str | None, given: Any, path: str | os.PathLike[str]) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from align_rudder.events import Vocabulary
+from align_rudder.sequences import Lost
 from align_rudder.text import legend, letters_for, short
 
 if TYPE_CHECKING:
@@ -70,13 +71,13 @@ def as_text(model: AlignRudder, width: int = 100) -> str:
     """Return events, alignment, consensus and sub-goals of every strategy as text."""
     n, returns = len(model.encoded_), np.array([model.returns_[i] for i in model.used_])
     symbols = list(model.events_.symbols_)
-    letters = letters_for(symbols)
+    letters, losses = letters_for(symbols), [s for s in symbols if isinstance(s, Lost)]
     first = random_policy(model)
     lines = [] if first is None else [first]
     lines += [
         f"{n} demonstrations, mean return {returns.mean():g}, "
         f"{np.mean([len(model.encoded_[i].sequence) for i in model.used_]):.1f} events on average, "
-        f"{len(symbols)} kinds of event, C = {model.scale_:.4g}"
+        f"{len(symbols) - len(losses)} kinds of event, C = {model.scale_:.4g}"
     ]
     lines += [f"take care: {what} {do}" for what, do in doubts(model)]
     if len(model.outliers_):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from align_rudder._moved import attribute_of
+from align_rudder.sequences import Lost
 
 __all__ = [
     "LETTERS",
@@ -70,6 +71,8 @@ def legend(symbols: Sequence[Hashable], letters: Sequence[str], width: int = 100
         return ""
     lines, line = [], ""
     for letter, symbol in zip(letters, symbols, strict=True):
+        if isinstance(symbol, Lost):  # no alignment holds it
+            continue
         entry = f"{letter} = {short(symbol)}"
         if line and len(line) + len(entry) + 2 > width:
             lines.append(line)
@@ -94,7 +97,8 @@ def format_alignment(
     codes = np.array([*letters, "-" * cell])
     pad = cell + 1 if cell > 1 else 1
     n, length = matrix.shape
-    head = f"{n} sequences, {length} columns, {len(symbols)} symbols"
+    kinds = sum(not isinstance(symbol, Lost) for symbol in symbols)
+    head = f"{n} sequences, {length} columns, {kinds} symbols"
     if score is not None:
         head += f", sum of pairs {score:.6g}"
     conserved = (matrix == matrix[0]).all(axis=0) & (matrix[0] >= 0) if n else np.empty(0, bool)

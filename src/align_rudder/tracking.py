@@ -11,9 +11,9 @@ reached, that is, to whose column a step was matched. An event between sub-goals
 episode on, however late its column: a surplus stone may be aligned to one at the very end. It
 takes it back where the best alignment now ends before the last sub-goal reached.
 
-An event may *undo* another (`AlignRudder(undo={"drop key": "key"})`): the last key is struck from
-the events so far, and the rest is scored anew. The score falls to what it would be without the key,
-so that taking and dropping it in turn earns nothing.
+An event may *undo* others: where the key is dropped, the last one taken is struck from the events
+so far, and the rest is scored anew. The score falls to what it would be without the key, so that
+taking and dropping it in turn earns nothing.
 """
 
 from __future__ import annotations
@@ -160,7 +160,8 @@ class TrackerTables:
         scale: C, which scales scores to returns.
         places: For each cell (C, 4) its strategy, its column (-1: nothing matched yet), whether
             that is a sub-goal's, and the first sub-goal behind it.
-        undoes: For each event (n + 1,) the one that it takes back, -1 for none; None if none does.
+        undoes: For each event those of which it takes back the last (n + 1, w), filled up with -1;
+            None if none does.
     """
 
     encoder: EventEncoder
@@ -244,14 +245,14 @@ def _follow_many(
 
 @njit(cache=True, nogil=True)
 def take_back(row, history, count, undone, before, wide, bounds, gap, skipped, places):
-    """Strike the last event `undone` from the history, in place, and score the rest anew.
+    """Strike the last of the events `undone` from the history, in place, and score the rest anew.
 
     `before` is the score, cell and next sub-goal as they are, and stay if there is no such event.
     Returns the number of events left, score, cell and next sub-goal.
     """
     score, cell, subgoal = before
     at = count - 1
-    while at >= 0 and history[at] != undone:
+    while at >= 0 and not (undone == history[at]).any():
         at -= 1
     if at < 0:
         return count, score, cell, subgoal
@@ -278,7 +279,7 @@ def _follow_all(
     for t in range(len(events)):
         columns[t] = -1
         if events[t] >= 0:
-            if len(history) and undoes[events[t]] >= 0:
+            if len(history) and undoes[events[t], 0] >= 0:
                 count, score, cell, subgoal = take_back(
                     row,
                     history,
@@ -306,7 +307,7 @@ def track(tables: TrackerTables, encoded: Encoded) -> Step:
     events = tables.scorer.known(np.concatenate([[encoded.start], encoded.events]))
     scores = np.empty(len(events))
     cells, columns, subgoals = (np.empty(len(events), np.int64) for _ in range(3))
-    undoes = np.empty(0, np.int64) if tables.undoes is None else tables.undoes
+    undoes = np.empty((0, 1), np.int64) if tables.undoes is None else tables.undoes
     history = np.empty(0 if tables.undoes is None else len(events), np.int64)
     arrays = (*tables.scorer.tables, tables.places)
     _follow_all(events, history, undoes, scores, cells, columns, subgoals, *arrays)
@@ -431,7 +432,7 @@ class Stream(_Running):
             self.event, self.column = NO_EVENT, -1
             return 0.0
         self.event = min(event, self._last_known)
-        if self._undoes is not None and self._undoes[self.event] >= 0:
+        if self._undoes is not None and self._undoes[self.event, 0] >= 0:
             past, before = self._history, (self._raw, self.cell, self.subgoal)
             undone = self._undoes[self.event]
             past.count, self._raw, self.cell, self.subgoal = take_back(
@@ -517,7 +518,7 @@ class VectorStream(_Running):
         events = self._tables.scorer.known(events)
         undoes, followed = self._tables.undoes, events
         if undoes is not None:
-            lost = (events >= 0) & (undoes[events] >= 0)
+            lost = (events >= 0) & (undoes[events, 0] >= 0)
             followed = np.where(lost, NO_EVENT, events)
             for i in np.flatnonzero(lost):
                 past = self._histories[i]

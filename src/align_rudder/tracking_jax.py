@@ -4,6 +4,9 @@ Pure functions of one episode, to be vmapped and scanned: `track` for whole epis
 `advance` for events one by one, `Stream` for transitions. Scores are rounded to a binary grid that
 is as fine as sums in single precision stay exact, so that cells, matched columns and next sub-goals
 are those of NumPy, but for differences of scores below that grid.
+
+Where events undo others, the state holds the events so far that may matter, in an array of fixed
+size. An episode with more of them than fit stays where it is from there on, and says so: `full`.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import numpy as np
 
 from align_rudder import tracking
 from align_rudder.events.encoders_jax import EventFunction, in_jax
+from align_rudder.files import Whole
 from align_rudder.redistribution import Scorer, Step
 from align_rudder.sequences import NO_EVENT
 from align_rudder.tracking import TrackedModel
@@ -27,6 +31,7 @@ except ImportError as error:
     raise ImportError('this needs JAX; in a clone: pip install ".[jax]"') from error
 
 __all__ = [
+    "HISTORY",
     "Step",
     "Stream",
     "StreamState",
@@ -39,6 +44,7 @@ __all__ = [
 ]
 
 _MANTISSA = 24  # bits of a number in single precision
+HISTORY = 1000  # events that an episode remembers, where some undo others
 _LEAST = 2.0**-90  # scores below are nothing, and would be so in single precision
 
 
@@ -69,6 +75,9 @@ class TrackerTables(eqx.Module):
         skipped: What it costs to skip all columns up to each cell (K, W).
         scale: C, which scales scores to returns.
         places: As in NumPy: strategy, column, whether it is a sub-goal's, first sub-goal behind.
+        undoes: As in NumPy: the events that each takes back; None if none does.
+        kept: Events that must be remembered (n + 1,): they may score, or be taken back.
+        history: How many events an episode remembers.
     """
 
     pssm: jax.Array
@@ -77,15 +86,19 @@ class TrackerTables(eqx.Module):
     skipped: jax.Array
     scale: jax.Array
     places: jax.Array
+    undoes: jax.Array | None = None
+    kept: jax.Array | None = None
+    history: int = eqx.field(static=True, default=0)
 
     @classmethod
-    def of(cls, tables: tracking.TrackerTables) -> TrackerTables:
-        """Return the tables of a model (`model.tables_`) in JAX."""
-        if tables.undoes is not None:
-            raise ValueError(
-                "events that undo others (undo=…) are not there in JAX; fit the model without, or "
-                "use the tracker in NumPy"
-            )
+    def of(cls, tables: tracking.TrackerTables, history: int = HISTORY) -> TrackerTables:
+        """Return the tables of a model (`model.tables_`) in JAX.
+
+        Args:
+            tables: The tables in NumPy.
+            history: How many events an episode remembers, where some undo others.
+        """
+        Whole(1, 2**20).check(history, "history")
         wide, bounds, gap, lost = on_grid(tables).scorer.tables
         widths = np.diff(bounds)
         pssm = np.full((len(wide), len(widths), widths.max()), -np.inf)
@@ -93,6 +106,11 @@ class TrackerTables(eqx.Module):
         for k, width in enumerate(widths):
             pssm[:, k, :width] = wide[:, bounds[k] : bounds[k + 1]]
             skipped[k, :width] = lost[bounds[k] : bounds[k + 1]]
+        undoes = kept = None
+        if tables.undoes is not None:
+            undoes = jnp.asarray(tables.undoes, jnp.int32)
+            scoring = (pssm + gap > 0).any(axis=(1, 2))  # others leave every row as it is
+            kept = jnp.asarray(scoring | np.isin(np.arange(len(pssm)), tables.undoes))
         return cls(
             jnp.asarray(pssm, jnp.float32),
             jnp.asarray(bounds[:-1], jnp.int32),
@@ -100,6 +118,9 @@ class TrackerTables(eqx.Module):
             jnp.asarray(skipped, jnp.float32),
             jnp.float32(tables.scale),
             jnp.asarray(tables.places, jnp.int32),
+            undoes,
+            kept,
+            0 if undoes is None else int(history),
         )
 
     @property
@@ -139,6 +160,10 @@ class TrackerState(NamedTuple):
         zero: S after the start state.
         cell: Where on the profiles the best alignment ends.
         subgoal: Index of the next sub-goal.
+        history: Events so far that may matter (H,), where some undo others.
+        remembered: How many these are.
+        full: Whether there were more than fit. Then the episode stays where it was: what it does
+            from there on neither earns nor costs.
     """
 
     row: jax.Array
@@ -147,13 +172,22 @@ class TrackerState(NamedTuple):
     zero: jax.Array
     cell: jax.Array
     subgoal: jax.Array
+    history: jax.Array
+    remembered: jax.Array
+    full: jax.Array
+
+
+def _fresh(tables: TrackerTables) -> TrackerState:
+    """Return where an episode stands before anything happened."""
+    zero, none = jnp.float32(0), jnp.int32(0)
+    row = jnp.zeros(tables.pssm.shape[1:], jnp.float32)
+    history = jnp.full(tables.history, NO_EVENT - 1, jnp.int32)
+    return TrackerState(row, zero, none, zero, none, none, history, none, jnp.bool_(False))
 
 
 def start(tables: TrackerTables, event: jax.Array | int = NO_EVENT) -> TrackerState:
     """Return where an episode stands after its start state, which is that event (-1 for none)."""
-    zero, none = jnp.float32(0), jnp.int32(0)
-    row = jnp.zeros(tables.pssm.shape[1:], jnp.float32)
-    state, step = advance(tables, TrackerState(row, zero, none, zero, none, none), event)
+    state, step = advance(tables, _fresh(tables), event)
     return state._replace(zero=step.score)
 
 
@@ -169,6 +203,58 @@ def advance(
         of events taken out, so that rows stay small.
     """
     event = jnp.clip(event, NO_EVENT, tables.n_events).astype(jnp.int32)
+    if tables.undoes is None or tables.kept is None:
+        return _follow(tables, state, event)
+    happened = event >= 0
+    lost = happened & (tables.undoes[event, 0] >= 0)
+    kept = happened & ~lost & tables.kept[event]
+    full = state.full | (kept & (state.remembered >= tables.history))
+    state = state._replace(full=full)
+    followed, step = _follow(tables, state, jnp.where(lost | full, NO_EVENT, event))
+    added = (jnp.arange(tables.history) == state.remembered) & kept & ~full
+    followed = followed._replace(
+        history=jnp.where(added, event, state.history),
+        remembered=state.remembered + (kept & ~full).astype(jnp.int32),
+    )
+    left = _take_back(tables, state, jnp.where(lost & ~full, event, NO_EVENT))
+    new = jax.tree.map(lambda a, b: jnp.where(lost, a, b), left, followed)
+    gain = (left.best - state.best - tables.gap * (left.events - state.events)) * tables.scale
+    score = new.best - tables.gap * new.events - new.zero
+    return new, Step(
+        event, score, new.cell, step.column, new.subgoal, jnp.where(lost, gain, step.reward)
+    )
+
+
+def _take_back(tables: TrackerTables, state: TrackerState, event: jax.Array) -> TrackerState:
+    """Return where an episode stands after an event that undoes (-1 for none).
+
+    The last event that it takes back is struck, and the rest is scored anew, as
+    `align_rudder.tracking.take_back` does it. Only then does the loop turn at all.
+    """
+    assert tables.undoes is not None
+    places = jnp.arange(tables.history)
+    taken = (state.history[:, None] == tables.undoes[event]).any(axis=1)
+    taken &= (places < state.remembered) & (event >= 0)
+    found = taken.any()
+    at = tables.history - 1 - taken[::-1].argmax()
+    history = jnp.where(places >= at, jnp.roll(state.history, -1), state.history)
+    count = jnp.where(found, state.remembered - 1, 0)
+
+    def add(carry: tuple[jax.Array, TrackerState]) -> tuple[jax.Array, TrackerState]:
+        i, before = carry
+        return i + 1, _follow(tables, before, history[i])[0]
+
+    _, rest = jax.lax.while_loop(lambda c: c[0] < count, add, (jnp.int32(0), _fresh(tables)))
+    rest = rest._replace(
+        events=state.events - 1, zero=state.zero, history=history, remembered=count, full=state.full
+    )
+    return jax.tree.map(lambda a, b: jnp.where(found, a, b), rest, state)
+
+
+def _follow(
+    tables: TrackerTables, state: TrackerState, event: jax.Array
+) -> tuple[TrackerState, Step]:
+    """Return where an episode stands after an event that is added to the others (-1 for none)."""
     shifted = jnp.roll(state.row, 1, axis=1) + (tables.pssm[event] + tables.gap)
     row = jax.lax.cummax(jnp.maximum(state.row, shifted), axis=1)
     width = row.shape[1]
@@ -180,13 +266,12 @@ def advance(
     matched = (gain > 0) | (cell != state.cell)
     elsewhere = strategy != tables.strategy_of[state.cell]
     moves = matched & ((is_goal > 0) | (behind < state.subgoal) | elsewhere)
-    new = TrackerState(
-        row,
-        level[at],
-        state.events + 1,
-        state.zero,
-        cell,
-        jnp.where(moves, behind, state.subgoal),
+    new = state._replace(
+        row=row,
+        best=level[at],
+        events=state.events + 1,
+        cell=cell,
+        subgoal=jnp.where(moves, behind, state.subgoal),
     )
     happened = event >= 0
     new = jax.tree.map(lambda a, b: jnp.where(happened, a, b), new, state)
@@ -235,6 +320,9 @@ class Stream:
         function: The event function in JAX, `(obs, action, reward, next_obs, info) -> event id`;
             needed where the model's events come from a function, or are symbols that are no
             numbers. Ids are indices of `model.events_.symbols_`, -1 is no event.
+        history: How many events an episode remembers, where some undo others; in one that has
+            more of them (those that may score or be undone), the state says `tracker.full`, and
+            nothing is earned or lost from there on.
 
     Example:
         >>> from align_rudder import AlignRudder
@@ -246,8 +334,10 @@ class Stream:
         ('key', 1, 0.5)
     """
 
-    def __init__(self, model: TrackedModel, function: EventFunction | None = None) -> None:
-        self.tables = TrackerTables.of(model.tables_)
+    def __init__(
+        self, model: TrackedModel, function: EventFunction | None = None, history: int = HISTORY
+    ) -> None:
+        self.tables = TrackerTables.of(model.tables_, history)
         self.events = in_jax(model.tables_.encoder, function)
 
     def reset(self, obs: Any) -> StreamState:

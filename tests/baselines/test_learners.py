@@ -70,7 +70,7 @@ def test_taxi_is_learned_with_the_reward_at_the_end(learn):
     assert result.solved
 
 
-@each({**TRACED, "kappa": partial(learn_align_rudder, method="kappa")})
+@each({**TRACED, "kappa": partial(learn_align_rudder, method="kappa", settlement="even")})
 def test_rooms_are_learned_from_five_demonstrations(rooms, learn):
     env, demos = rooms
     result = learn(env.mdp, demos, seed=0, protocol=Protocol(max_episodes=2500))
@@ -193,6 +193,7 @@ def test_q_learning_and_its_trace_find_the_value_of_the_chain():
         (None, [0.5, 0.5, 0.5, 0.5]),
         ("last", [0.5, 0.5, 0.5, 0.5 - 1.0]),
         ("even", [0.25, 0.25, 0.25, 0.25]),
+        ("mean", [0.0, 0.0, 0.0, 1.0]),
         ("beside", [0.5, 0.5, 0.5, 1.5]),
         (Settlement("potential", gamma=0.5, fade=0.0), [0.25, 0.0, -0.25, 1.0 - 1.5]),
     ],

@@ -45,7 +45,7 @@ def test_redistributed_rewards_are_the_models_and_returns_stay(lake_runs, lake_m
         ours = data.infos["align_rudder"]
         np.testing.assert_array_equal(new.rewards, data.rewards)
         np.testing.assert_array_equal(new.rewards, rr.settled(settled))
-        if kind in ("even", "last"):
+        if kind in ("even", "mean", "last"):
             np.testing.assert_allclose(new.ret, old.ret, rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(ours["share"], [0, *rr.rewards])
         np.testing.assert_array_equal(ours["original_reward"], [0, *old.rewards])
@@ -55,7 +55,7 @@ def test_redistributed_rewards_are_the_models_and_returns_stay(lake_runs, lake_m
             assert info["align_rudder"]["original_reward"] == old.rewards[t]
             assert info["prob"] == old.infos[t]["prob"]
     # Not the rewards of before: a demonstration earns on its way what it got at its end.
-    assert raw[0].rewards[:-1].max() > 0.1
+    assert kind == "mean" or raw[0].rewards[:-1].max() > 0.1
 
 
 def test_the_start_state_has_its_event(lake_runs):

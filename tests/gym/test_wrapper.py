@@ -86,7 +86,7 @@ def test_rewards_are_those_of_redistribute(model, rng, kind, cost):
         outcomes.add((round(original[-1]), *ended))
         before.append((rr.own, rr.rewards))
     assert outcomes >= {(0, True, False), (1, True, False), (0, False, True)}
-    assert abs(mean_rate(before)) > 0.01  # so that what "even" carries on is seen above
+    assert abs(mean_rate(kind, before)) > 0.01  # so that what is carried on is seen above
 
 
 def test_the_mean_rate_is_carried_to_the_next_episode(lake, model):

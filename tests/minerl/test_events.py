@@ -162,3 +162,48 @@ def test_what_does_not_fit_is_said():
         fit({"max_events": 0})
     with pytest.raises(ValueError, match="max_share is 2; "):
         fit({"max_share": 2})
+
+
+def owned(*changes):
+    """Return an episode in which what is owned changes so, one after the other."""
+    rows = np.zeros((len(changes) + 1, len(OWNED)), int)
+    for t, change in enumerate(changes):
+        rows[t + 1] = rows[t]
+        for item, n in change.items():
+            rows[t + 1, OWNED.index(item)] += n
+    observations = {"inventory": rows[:, :-1], "equipped": [0] * len(rows), "diamond": rows[:, -1]}
+    return ar.Episode(observations, [0] * len(changes), rows[1:, -1] * 1024.0)
+
+
+LOG, DROP = {"log": 1}, {"log": -1}
+PLANKS = {"planks": 4, "log": -1}
+TABLE, PLACED = {"crafting_table": 1, "planks": -4}, {"crafting_table": -1}
+DIAMOND = {"diamond": 1}
+
+
+def test_what_is_dropped_is_lost_and_what_is_placed_or_crafted_is_not(tmp_path):
+    runs = [(LOG, LOG, PLANKS, TABLE, PLACED, DIAMOND), (LOG, PLANKS, TABLE, PLACED, DIAMOND)]
+    model = ar.AlignRudder(InventoryEvents(max_share=1.0)).fit([owned(*run) for run in runs * 2])
+    model.save(tmp_path / "m.npz")
+    episode = owned(LOG, DROP, LOG, PLANKS, TABLE, PLACED, LOG, DROP)
+    for one in (model, ar.AlignRudder.load(tmp_path / "m.npz")):
+        names = [one.events_.symbols_[e] for e in one.redistribute(episode).events]
+        assert names[1] == names[7] == "log-1 (lost)"
+        assert "crafting_table-1" in names
+        rewards = one.redistribute(episode).rewards
+        assert rewards[0] > 0
+        assert rewards[1] == pytest.approx(-rewards[0])
+        assert (rewards[2:6] > 0).all()
+        stream = one.stream()
+        stream.reset(tree_index(episode.observations, 0))
+        online = [
+            stream.step(
+                tree_index(episode.observations, t),
+                0,
+                0.0,
+                tree_index(episode.observations, t + 1),
+                {},
+            )
+            for t in range(len(episode))
+        ]
+        np.testing.assert_allclose(online, rewards, atol=1e-12)

@@ -100,6 +100,53 @@ def test_the_default_learns_where_wrong_items_undo(seed):
     assert learn_align_rudder(env.mdp, [], model=model, seed=seed, protocol=protocol).solved
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_what_is_lost_is_found_where_items_are_seen(seed):
+    """As above, but nobody says what undoes what: the inventory shows it."""
+    options = {"length": 5, "recipe_seed": seed, "wrong": "undo"}
+    demos = []
+    for j in range(10):
+        other = RecipesEnv(seed=[seed, j], **options)
+        log = other.log(j)
+        demos.append(ar.Episode(other.held(log), np.zeros(len(log), int), np.eye(len(log))[-1]))
+    env = RecipesEnv(seed=seed, **options)
+    protocol = Protocol(max_episodes=300, evaluation_epsilon=0.0, evaluation_episodes=1)
+    model = ar.AlignRudder(ar.DeltaEvents(max_share=1.0)).fit(demos)
+    events = env.events_of(model.events_)
+    found = learn_align_rudder(
+        env.mdp, [], model=model, events=events, seed=seed, protocol=protocol
+    )
+    assert found.solved
+    with pytest.raises(ValueError, match="an event id for each outcome"):
+        learn_align_rudder(env.mdp, [], model=model, events=events[0], protocol=protocol)
+
+
+def test_the_inventory_of_a_log_is_what_the_table_says():
+    """Step by step on the table, events are those of the changes of what is held."""
+    env = RecipesEnv(4, items=3, distractors=1, seed=3, wrong="undo")
+    encoder = ar.DeltaEvents(max_share=1.0).fit(
+        [
+            ar.Episode(env.held(env.log(j)), [0] * len(env.log(j)), [0.0] * len(env.log(j)))
+            for j in range(3)
+        ]
+    )
+    table = env.events_of(encoder)
+    rng = np.random.default_rng(0)
+    env.reset(seed=0)
+    happened, events, over = [], [], False
+    while not over:
+        action, state = int(rng.integers(4)), env._state
+        *_, terminated, truncated, info = env.step(action)
+        over = terminated or truncated
+        if info["happened"]:
+            happened.append(info["happened"])
+            events.append(table[state, action, 0])
+    n = len(happened)
+    assert any(symbol in env.undo for symbol in happened)
+    seen = encoder.encode(ar.Episode(env.held(happened), [0] * n, [0.0] * n)).events
+    np.testing.assert_array_equal(events, seen)
+
+
 def test_the_wrapper_sees_what_happens_by_a_function():
     """For a model of logs, `events` names what happened; the wrapper pays as the log is worth."""
     env = RecipesEnv(5, seed=9, hidden=False)

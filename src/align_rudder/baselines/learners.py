@@ -31,9 +31,10 @@ from align_rudder.tracking import take_back
 __all__ = ["learn_align_rudder", "learn_q"]
 
 _Q, _TRACE, _WINDOW = 0, 1, 2
-_SHARES, _EVEN, _POTENTIAL, _LAST, _BESIDE = range(5)
+_SHARES, _ANNEALED, _EVEN, _POTENTIAL, _LAST, _BESIDE = range(6)
 _SETTLED = {
     None: _SHARES,
+    "annealed": _ANNEALED,
     "even": _EVEN,
     "potential": _POTENTIAL,
     "last": _LAST,
@@ -46,7 +47,7 @@ _NO_EVENTS = (
     np.empty((0, 0, 0), np.int64),
     np.inf,
     -1,
-    np.empty(0, np.int64),
+    np.empty((0, 1), np.int64),
 )
 _NO_PROFILE = (
     _NO_EVENTS,
@@ -54,7 +55,7 @@ _NO_PROFILE = (
     np.zeros(1, np.int64),
     np.zeros(1, np.int64),
     0.0,
-    (_SHARES, 1.0, 0.0),
+    (_SHARES, 1.0, 0.0, 0.0, 0.0, 1.0, np.zeros(1)),
 )
 
 
@@ -77,7 +78,7 @@ def _moved(row, history, count, event, score, cell, events, scorer):
     wide, bounds, gap, skipped, places = scorer
     undoes = events[4]
     if len(undoes):
-        if undoes[event] >= 0:
+        if undoes[event, 0] >= 0:
             before = (score, cell, 0)
             found = take_back(
                 row, history, count, undoes[event], before, wide, bounds, gap, skipped, places
@@ -98,7 +99,8 @@ def _train(q, profile, rule, observed, tables, epsilon, episodes, rng):
     sub-task that is.
     """
     method, learning_rate, trace, window, gamma, bootstrap = rule
-    events, scorer, offset_of, part_of, scale, (settled, shaping, fade) = profile
+    events, scorer, offset_of, part_of, scale, account = profile
+    settled, shaping, fade, successes, low, high, repaid = account
     horizon = horizon_of(tables)
     rows, actions = np.empty(horizon + 1, np.int64), np.empty(horizon, np.int64)
     gains, parts = np.empty(horizon), np.empty(horizon, np.int64)
@@ -108,7 +110,9 @@ def _train(q, profile, rule, observed, tables, epsilon, episodes, rng):
     for _ in range(episodes):
         s = begin(tables, rng)
         last, score, cell, given, level, n, offset, count = -1, 0.0, 0, 0.0, 0.0, 0, 0, 0
-        reward = 0.0
+        reward, ret, weight = 0.0, 0.0, 1.0
+        if settled == _ANNEALED:
+            weight = max(0.0, 1.0 - repaid[0] / successes) if successes > 0 else 0.0
         if redistributing:
             row[:] = 0.0
             if not events[1].size:
@@ -136,6 +140,7 @@ def _train(q, profile, rule, observed, tables, epsilon, episodes, rng):
                     given += share
                     offset = offset_of[cell]
             reward = tables[2][s, a, k] * tables[4][t]
+            ret += reward
             ended = tables[3][s, a, k]
             s = tables[0][s, a, k]
             over = ended or t == horizon
@@ -148,7 +153,7 @@ def _train(q, profile, rule, observed, tables, epsilon, episodes, rng):
                     level = 0.0 if ended else (1.0 - fade) * level + share
                     gain = reward + shaping * level - before
                 else:
-                    gain = reward + share
+                    gain = reward + weight * share
                     if settled == _LAST and over:
                         gain = share + (reward - given)
             if method == _Q:
@@ -162,8 +167,9 @@ def _train(q, profile, rule, observed, tables, epsilon, episodes, rng):
                 break
         steps += n
         if redistributing and settled == _EVEN:
-            gains[n - 1] -= reward
-            gains[:n] += (reward - given) / n
+            gains[:n] -= given / n
+        if high > low:
+            repaid[0] += min(1.0, max(0.0, (ret - low) / (high - low)))
         if method == _TRACE:
             trace_backup(q, rows, actions, gains, parts, n, learning_rate, trace, bootstrap, gamma)
         elif method == _WINDOW:
@@ -273,6 +279,7 @@ def learn_align_rudder(
     initial_mean: float = 0.02,
     max_events: int = 15,
     model: AlignRudder | None = None,
+    events: np.ndarray | None = None,
     options: Mapping[str, Any] | None = None,
     protocol: Protocol | None = None,
 ) -> Result:
@@ -292,7 +299,8 @@ def learn_align_rudder(
         gamma: Discount.
         window: Steps of the κ window.
         settlement: Where the rest of the return goes (`align_rudder.settlement`); None to learn
-            from the shares alone, as in the paper's tables: not return-equivalent.
+            from the shares alone, as in the paper's tables: not return-equivalent. "kappa" and
+            "direct" look a few steps ahead, which is best with None.
         progress: Whether the agent knows where on the alignment it stands: a table for each
             position, all of them cloned from the demonstrations.
         subtasks: Whether each sub-task has a Q-table of its own instead; a sub-agent takes over
@@ -304,6 +312,8 @@ def learn_align_rudder(
         model: A model fitted with `StateEvents`, or to sequences of the table's symbols; None to
             fit one to the demonstrations. Where their returns are negative, give one with a
             baseline: `AlignRudder(StateEvents(), baseline=…).fit(demonstrations)`.
+        events: The model's event of each outcome of the table (S, A, K), -1 for none, where the
+            model sees something else than its states: what is held, say.
         options: Parameters of the model, where it is fitted here.
         protocol: How the trial is run and judged.
     """
@@ -316,10 +326,10 @@ def learn_align_rudder(
             "reach over the end of a sub-task"
         )
     kind = None if settlement is None else Settlement.of(settlement)
-    if kind is not None and kind.kind == "even" and method == "q-learning":
+    if kind is not None and kind.takes_back and method == "q-learning":
         raise ValueError(
             "q-learning learns at every step, before the rest of the return is known; use "
-            'settlement="potential", or a method that learns from whole episodes'
+            'settlement="annealed", or a method that learns from whole episodes'
         )
     check_values(
         learning_rate=(learning_rate, Number(0, 1)),
@@ -333,7 +343,7 @@ def learn_align_rudder(
         model = AlignRudder(StateEvents(max_events=max_events), **parameters).fit(demonstrations)
     returns = None if demonstrations else getattr(model, "returns_", None)
     trial = Trial(mdp, demonstrations, protocol, seed, returns)
-    profile, n_tables = _profile_of(model, mdp, kind, progress, subtasks)
+    profile, n_tables = _profile_of(model, mdp, events, kind, progress, subtasks)
     q = np.tile(trial.cloned(initial_scale, initial_mean), (n_tables, 1))
     seen = 1 if method == "direct" else int(window)
     numbers = (float(learning_rate), float(trace), seen, float(gamma), bool(bootstrap))
@@ -353,6 +363,7 @@ def _hidden(mdp: TabularMDP) -> bool:
 def _profile_of(
     model: AlignRudder,
     mdp: TabularMDP,
+    outcomes: np.ndarray | None,
     settlement: Settlement | None,
     progress: bool,
     subtasks: bool,
@@ -365,13 +376,23 @@ def _profile_of(
     if isinstance(encoder, DoneEvents):
         done, level = encoder.done, encoder.level
     labels = np.empty((0, 0, 0), np.int64)
-    if isinstance(base, SymbolEvents) and mdp.symbols:
+    if outcomes is not None:
+        labels = np.asarray(outcomes)
+        if labels.shape != mdp.rewards.shape or labels.dtype.kind not in "iu":
+            raise ValueError(
+                f"events has shape {labels.shape} and type {labels.dtype}; an event id for each "
+                f"outcome of the table is needed, {mdp.rewards.shape} of them"
+            )
+        labels = np.minimum(labels, encoder.n_events).astype(np.int64)
+        event_of = np.arange(encoder.n_events + 1)
+    elif isinstance(base, SymbolEvents) and mdp.symbols:
         event_of, labels = base.encode_sequence(mdp.symbols), mdp.labels.astype(np.int64)
         event_of = np.where(event_of >= base.n_events, encoder.n_events, event_of)
     else:
         event_of = _events_of_states(base, mdp.n_states)
     undoes = model.tables_.undoes
-    events = (event_of, labels, level, done, np.empty(0, np.int64) if undoes is None else undoes)
+    undoes = _NO_EVENTS[4] if undoes is None else undoes
+    events = (event_of, labels, level, done, undoes)
     n, cells = mdp.n_observations, np.arange(model.scorer_.n_cells)
     offset_of, part_of, n_tables = np.zeros_like(cells), np.zeros_like(cells), 1
     if subtasks:
@@ -383,9 +404,10 @@ def _profile_of(
     elif progress:
         offset_of, n_tables = cells * n, len(cells)
     kind = _SETTLED[None if settlement is None else settlement.kind]
-    shaping = (1.0, 0.0) if settlement is None else (settlement.gamma, settlement.fade)
+    chosen = settlement or Settlement()
+    account = (chosen.gamma, chosen.fade, chosen.successes, *model.return_range_)
     scorer = (*model.scorer_.tables, model.tables_.places)
-    settled = (kind, *map(float, shaping))
+    settled = (kind, *map(float, account), np.zeros(1))
     return (events, scorer, offset_of, part_of, float(model.scale_), settled), n_tables
 
 

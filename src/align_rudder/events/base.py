@@ -10,6 +10,7 @@ import numpy as np
 
 from align_rudder._warnings import warn
 from align_rudder.episodes import Episode, Tree, tree_index
+from align_rudder.events.losses import Losses
 from align_rudder.events.observations import NoNumberError, leaves, shapes_of
 from align_rudder.files import Array, Each, Kind, Many, Table, Whole, check_arrays
 from align_rudder.sequences import NO_EVENT
@@ -57,6 +58,7 @@ class EventEncoder(ABC):
     ARRAYS: ClassVar[Mapping[str, Array]] = {}
     collapse_runs: ClassVar[bool] = False
     shapes_: dict[str, list[int]] | None = None
+    losses_: Losses | None = None
     symbols_: Sequence[Hashable]
 
     if not TYPE_CHECKING:
@@ -93,6 +95,13 @@ class EventEncoder(ABC):
     @abstractmethod
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Any:
         """Find the events of the demonstrations; returns self."""
+
+    def with_losses(self, episodes: Sequence[Episode]) -> Self:
+        """Return the encoder with events for losing what these demonstrations gain.
+
+        Only encoders that see what is held find any; others are returned as they are.
+        """
+        return self
 
     def start_event(self, obs: Any) -> int:
         """Return the event of the start state, -1 where states are no events."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -10,6 +11,7 @@ import numpy as np
 from align_rudder._compile import njit
 from align_rudder.episodes import Episode, Tree
 from align_rudder.events.base import SHAPES, NumberEvents, check_labels, check_some
+from align_rudder.events.losses import LOSS_ARRAYS, Losses, find_losses, named
 from align_rudder.events.observations import (
     check_keys,
     check_width,
@@ -109,6 +111,7 @@ class DeltaEvents(NumberEvents):
         "exemplars": Floats("exemplars", "components"),
         "labels": Ints("exemplars", low=NO_EVENT),
         "radii": Floats("exemplars", low=0, optional=True),  # version 0.1 had none
+        **LOSS_ARRAYS,
     }
 
     def __init__(
@@ -134,7 +137,7 @@ class DeltaEvents(NumberEvents):
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
         """Find the kinds of change in the demonstrations."""
         self.check_parameters()
-        self.shapes_ = common_shapes(episodes, self.keys)
+        self.shapes_, self.losses_ = common_shapes(episodes, self.keys), None
         deltas = np.concatenate([np.diff(rows, axis=0) for rows in self._vectors_of(episodes)])
         names, parts = self._layout(episodes[0])
         self._projection = same_information(deltas, parts)
@@ -162,6 +165,21 @@ class DeltaEvents(NumberEvents):
         self._radii = self._reach(z)
         self.warn_if_many()
         return self
+
+    def with_losses(self, episodes: Sequence[Episode]) -> Self:
+        """Return the encoder with events for losing what these demonstrations gain."""
+        names, _ = self._layout(episodes[0])
+        losses, symbols = find_losses(
+            self._vectors_of(episodes),
+            [self.encode(e).events for e in episodes],
+            self.n_events,
+            lambda change: _describe(change, self._projection, names),
+        )
+        if losses is None:
+            return self
+        found = copy.copy(self)
+        found.losses_, found.symbols_ = losses, [*self.symbols_, *symbols]
+        return found
 
     def _reach(self, z: np.ndarray) -> np.ndarray:
         """Return how far from each exemplar a change may be, given those of the demonstrations."""
@@ -253,9 +271,12 @@ class DeltaEvents(NumberEvents):
         deltas = self._vectors(next_obs, n) - self._vectors(obs, n)
         if deltas.shape[1] != len(self._projection):
             check_width(self.shapes_ or {}, deltas.shape[1])
-        return _nearest(
+        events = _nearest(
             deltas, self._projection, self._exemplars, self._labels, self._radii, self.n_events
         )
+        if self.losses_ is not None:
+            self.losses_.mark(deltas, events)
+        return events
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {
@@ -263,6 +284,7 @@ class DeltaEvents(NumberEvents):
             "exemplars": self._exemplars,
             "labels": self._labels,
             "radii": self._radii,
+            **({} if self.losses_ is None else self.losses_.arrays()),
         }
         symbols = list(self.symbols_)
         return {
@@ -274,7 +296,9 @@ class DeltaEvents(NumberEvents):
     def _restore(self, header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
         check_width(header["shapes"], len(arrays["projection"]))
         check_some(arrays["exemplars"], "exemplars")
-        self.shapes_, self.symbols_ = header["shapes"], list(header["symbols"])
+        self.shapes_, symbols = header["shapes"], list(header["symbols"])
+        self.losses_ = Losses.restore(arrays, len(symbols))
+        self.symbols_ = named(symbols, self.losses_)
         self._projection, self._exemplars = arrays["projection"], arrays["exemplars"]
         self._labels = check_labels(arrays["labels"], len(self.symbols_))
         if "radii" not in arrays:

@@ -110,6 +110,9 @@ class Deltas(JaxEvents):
         labels: Event of each group, -1 for none (G,).
         radii: How far from its centre a change may be, else it is unknown (G,).
         unknown: The unknown event.
+        held: Which numbers are held things (F,), where losses are known.
+        patterns: Changes of these that are losses (M, F).
+        losses: Event of each (M,).
         keys: For dict observations, the entries used.
     """
 
@@ -119,11 +122,14 @@ class Deltas(JaxEvents):
     radii: jax.Array
     unknown: int = eqx.field(static=True)
     keys: tuple[str, ...] | None = eqx.field(static=True, default=None)
+    held: jax.Array | None = None
+    patterns: jax.Array | None = None
+    losses: jax.Array | None = None
 
     @classmethod
     def of(cls, encoder: DeltaEvents) -> Deltas:
         """Return a fitted encoder in JAX."""
-        arrays = encoder.state()[1]
+        arrays, lost = encoder.state()[1], encoder.losses_
         return cls(
             jnp.asarray(arrays["projection"], jnp.float32),
             jnp.asarray(arrays["exemplars"], jnp.float32),
@@ -131,6 +137,9 @@ class Deltas(JaxEvents):
             jnp.asarray(np.minimum(arrays["radii"], 1e15), jnp.float32),  # its square is finite
             encoder.n_events,
             None if encoder.keys is None else tuple(encoder.keys),
+            None if lost is None else jnp.asarray(lost.held),
+            None if lost is None else jnp.asarray(lost.patterns, jnp.float32),
+            None if lost is None else jnp.asarray(lost.events, jnp.int32),
         )
 
     def change_event(self, before: jax.Array, after: jax.Array) -> jax.Array:
@@ -142,6 +151,9 @@ class Deltas(JaxEvents):
         at = distance.argmin()
         event = self.labels[at]
         event = jnp.where((event >= 0) & (distance[at] > self.radii[at] ** 2), self.unknown, event)
+        if self.held is not None and self.patterns is not None and self.losses is not None:
+            same = ((delta == self.patterns) | ~self.held).all(axis=1)
+            event = jnp.where(same.any(), self.losses[same.argmax()], event)
         return jnp.where((delta != 0).any(), event, NO_EVENT)
 
     def transition_event(

@@ -10,7 +10,7 @@ from align_rudder.gym.spaces import fits_in_blocks
 from align_rudder.gym.wrapper import INFO_KEYS, warn_of_keys
 from align_rudder.settlement import MEMORY, Settlement
 from align_rudder.tracking import TrackedModel
-from align_rudder.tracking_jax import Stream, StreamState
+from align_rudder.tracking_jax import HISTORY, Stream, StreamState
 
 try:
     import jax
@@ -96,6 +96,8 @@ class RedistributeReward:
             of "observation" and "progress".
         function: The event function in JAX, where the model's events come from a function or are
             symbols; see `align_rudder.tracking_jax.Stream`.
+        history: Where events undo others, how many an episode remembers; `info["history_full"]`
+            says when it had more, from where on nothing is earned or lost.
     """
 
     def __init__(
@@ -108,6 +110,7 @@ class RedistributeReward:
         successes: float = 100,
         observe_progress: bool = True,
         function: EventFunction | None = None,
+        history: int = HISTORY,
     ) -> None:
         # Wrappers pass on what they do not have: only the class tells what is an environment's own.
         if not (hasattr(type(env), "step_env") and hasattr(type(env), "reset_env")):
@@ -125,7 +128,7 @@ class RedistributeReward:
         self._returns = model.return_range_
         self.env = env
         self.observe_progress = observe_progress
-        self.stream = Stream(model, function)
+        self.stream = Stream(model, function, history)
         self._ends_in_two_ways = hasattr(type(env), "is_truncated")  # from gymnax 1.0 on
 
     def __getattr__(self, name: str) -> Any:
@@ -202,6 +205,8 @@ class RedistributeReward:
         warn_of_keys(info)  # when it is compiled
         own = (reward, stream.given, step.event, step.score, step.subgoal, strategy, correction)
         info = {**info, **dict(zip(INFO_KEYS, own, strict=True))}
+        if self.stream.tables.undoes is not None:
+            info["history_full"] = stream.tracker.full
         terminated, truncated = ends[0], ends[-1] if self._ends_in_two_ways else False
         account, paid = self._pay(state.account, reward, step.reward, stream, terminated, truncated)
         after = TrackedState(env_state, stream, obs, account)

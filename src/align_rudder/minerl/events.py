@@ -21,6 +21,7 @@ the hand as one-hot) and, if there are any, the features of the picture. Its cha
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -29,6 +30,7 @@ import numpy as np
 from align_rudder.episodes import Episode, Tree
 from align_rudder.events.base import SHAPES, NumberEvents, check_labels
 from align_rudder.events.deltas import few_events, number_events, same_information
+from align_rudder.events.losses import LOSS_ARRAYS, Losses, find_losses, named
 from align_rudder.events.observations import check_width, common_shapes, leaves, numbers
 from align_rudder.files import Floats, Ints, Many, Maybe, Number, Text, Whole
 from align_rudder.minerl.spaces import HELD, ITEMS
@@ -98,6 +100,7 @@ class InventoryEvents(NumberEvents):
         "kinds": Ints("kinds", _N, low=-(2**62)),
         "points": Floats("kinds", "components"),
         "labels": Ints("kinds", low=NO_EVENT),
+        **LOSS_ARRAYS,
     }
 
     def __init__(
@@ -133,7 +136,7 @@ class InventoryEvents(NumberEvents):
                 f"{shapes['diamond']}; {[len(ITEMS)]} counts and a single 0 or 1 are needed, as "
                 "episode_of gives them"
             )
-        self.shapes_ = shapes
+        self.shapes_, self.losses_ = shapes, None
         deltas = np.concatenate([np.diff(rows, axis=0) for rows in self._vectors_of(episodes)])
         self._projection = _projection(deltas)
         of = np.repeat(np.arange(len(episodes)), [len(e) for e in episodes])
@@ -166,6 +169,22 @@ class InventoryEvents(NumberEvents):
         self.warn_if_many()
         return self
 
+    def with_losses(self, episodes: Sequence[Episode]) -> Self:
+        """Return the encoder with events for losing what these demonstrations gain."""
+        weights = np.abs(self._projection[:_N]).max(axis=1)
+        losses, symbols = find_losses(
+            self._vectors_of(episodes),
+            [self.encode(e).events for e in episodes],
+            self.n_events,
+            lambda change: change_name(change[:_N], weights),
+            width=_N,
+        )
+        if losses is None:
+            return self
+        found = copy.copy(self)
+        found.losses_, found.symbols_ = losses, [*self.symbols_, *symbols]
+        return found
+
     def _index(self) -> None:
         """Make what is looked up when encoding."""
         self._label_of = {kind.tobytes(): int(e) for kind, e in zip(self._kinds, self._labels)}
@@ -185,14 +204,19 @@ class InventoryEvents(NumberEvents):
         events = np.full(n, NO_EVENT, np.int64)
         for t in np.flatnonzero((deltas[:, :_N] != 0).any(axis=1)):
             events[t] = self._event(deltas[t])
+        if self.losses_ is not None:
+            self.losses_.mark(deltas, events)
         return events
 
     def transition_event(
         self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
     ) -> int:
         """Return the event of one transition."""
-        delta = (self._vectors(next_obs, 1) - self._vectors(obs, 1))[0]
-        return self._event(delta) if delta[:_N].any() else NO_EVENT
+        deltas = self._vectors(next_obs, 1) - self._vectors(obs, 1)
+        event = np.array([self._event(deltas[0]) if deltas[0, :_N].any() else NO_EVENT])
+        if self.losses_ is not None:
+            self.losses_.mark(deltas, event)
+        return int(event[0])
 
     def _event(self, delta: np.ndarray) -> int:
         """Return the event of a change; if it was never shown, that of the most similar one."""
@@ -219,6 +243,7 @@ class InventoryEvents(NumberEvents):
             "kinds": self._kinds,
             "points": self._points,
             "labels": self._labels,
+            **({} if self.losses_ is None else self.losses_.arrays()),
         }
 
     def _restore(self, header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -226,7 +251,9 @@ class InventoryEvents(NumberEvents):
         if [*shapes] != self.keys:
             raise ValueError(f"its observations have {[*shapes]}; {self.keys} are needed")
         check_width({**shapes, "equipped": [len(HELD)]}, len(arrays["projection"]))  # one-hot
-        self.shapes_, self.symbols_ = shapes, list(header["symbols"])
+        self.shapes_, symbols = shapes, list(header["symbols"])
+        self.losses_ = Losses.restore(arrays, len(symbols))
+        self.symbols_ = named(symbols, self.losses_)
         self._projection, self._points = arrays["projection"], arrays["points"]
         self._kinds = np.ascontiguousarray(arrays["kinds"])
         self._labels = check_labels(arrays["labels"], len(self.symbols_))

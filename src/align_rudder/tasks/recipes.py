@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from align_rudder.events import EventEncoder
 from align_rudder.files import Choice, Flag, Whole, check_values
 from align_rudder.tasks.environment import TabularEnv
 from align_rudder.tasks.mdp import Outcome, TabularMDP
@@ -211,6 +212,40 @@ class RecipesEnv(TabularEnv):
                 events += [self.symbols[label]] if label >= 0 else []
                 cell = off
         return events
+
+    def held(self, log: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return how many of each item are held before and after each event of a log (T+1,)."""
+        names, stage, rows = self.symbols[: self.items], 0, [0]
+        for symbol in log:
+            if symbol.startswith(_LOST):
+                stage -= 1
+            elif stage < self.length and symbol == names[self.recipe[stage]]:
+                stage += 1
+            rows.append(stage)
+        return self._items(np.array(rows))
+
+    def _items(self, stages: np.ndarray) -> dict[str, np.ndarray]:
+        """Return how many of each item are held after so many right ones."""
+        recipe, names = np.array(self.recipe), self.symbols[: self.items]
+        first = np.arange(self.length) < stages[..., None]
+        return {name: (first & (recipe == i)).sum(axis=-1) for i, name in enumerate(names)}
+
+    def events_of(self, encoder: EventEncoder) -> np.ndarray:
+        """Return the event of each outcome of the table, for an encoder that sees what is held."""
+        cells, after = self.size**2, self.mdp.next_states // self.size**2
+        after = np.where(self.mdp.terminal, self.length, after)
+        before = np.broadcast_to(
+            (np.arange(self.mdp.n_states) // cells)[:, None, None], after.shape
+        )
+        rewards = self.mdp.rewards.ravel()
+        events = encoder.transition_events(
+            self._items(before.ravel()),
+            np.zeros(len(rewards)),
+            rewards,
+            self._items(after.ravel()),
+            [{}] * len(rewards),
+        )
+        return events.reshape(after.shape)
 
     def _distances(self, goal: int) -> np.ndarray:
         """Return how far each cell is from a goal; what spoils is walked round where it can be."""
