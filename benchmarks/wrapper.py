@@ -11,6 +11,8 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 import align_rudder as ar
+from align_rudder.fitting import Demonstrations, fit
+from align_rudder.null import Chance
 
 __all__ = ["measure"]
 
@@ -61,7 +63,8 @@ def _model() -> ar.AlignRudder:
     events._set(path[:, None], labels, np.ones(STATES), {"": []})
     model = ar.AlignRudder(events, strategies=1)
     encoded = [events.encode(demo) for demo in demos]
-    model._fit(events, encoded, [1.0] * 3, [STATES] * 3)
+    given = [1.0] * 3, [STATES] * 3, np.arange(3), Chance.none()
+    model._take(fit(model, Demonstrations(events, encoded, *given)))
     assert len(model.scorer_.bounds) == 2, model
     assert model.scorer_.n_cells == COLUMNS + 1, model
     return model

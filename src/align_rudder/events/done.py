@@ -182,7 +182,7 @@ def with_done(
         warn(
             f"demonstrations go on for {int(np.median(late))} steps after the last one that is "
             "paid; what they do there does not count. Cut them at that step",
-            stacklevel=5,
+            stacklevel=6,  # of who calls `fit`
         )
     paid = [int(e.events[t]) for e, t in zip(encoded, steps, strict=True)]
     elsewhere = {e.start for e in encoded}
