@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from align_rudder.alignment import align_ids, guide_tree, pairwise_scores, progressive
-from align_rudder.evidence import chain_evidence, embedding, kept_columns
-from align_rudder.groups import evident_groups
+from align_rudder.evidence import chain_evidence, directed_evidence, embedding, kept_columns
+from align_rudder.groups import evident_groups, members_below
 from align_rudder.null import Null
 from align_rudder.scoring import inverse_frequency
 
@@ -71,10 +71,10 @@ def test_columns_of_keys_are_kept_and_those_of_noise_are_not():
     p = np.bincount(np.concatenate(sequences)) / sum(map(len, sequences))
     alignment = align_ids(sequences, range(13), inverse_frequency(p))
     null = Null.of(sequences, p)
-    kept = kept_columns(alignment.matrix, null, directed=np.inf)
+    kept = kept_columns(alignment.matrix, null)
     assert (alignment.matrix[:, kept.columns].max(axis=0) == [10, 11, 12]).all()
     assert kept.evidence > 10
-    assert kept.directed > 5
+    assert directed_evidence(alignment.matrix, kept, null, np.inf) > 5
     shuffled = [rng.permutation(s) for s in sequences]
     again = align_ids(shuffled, range(13), inverse_frequency(p))
     assert kept_columns(again.matrix, null).evidence < np.log(100)
@@ -88,7 +88,7 @@ def test_no_partition_of_the_tree_has_more_evidence():
     scores = inverse_frequency(p)
     tree = guide_tree(pairwise_scores(sequences, scores))
     matrices = progressive(sequences, tree, scores, 0.0)
-    groups = evident_groups(tree, matrices, Null.of(sequences, p))
+    groups = evident_groups(tree, members_below(tree), matrices, Null.of(sequences, p))
     assert {tuple(g.members.tolist()) for g in groups} == {(0, 2, 5, 6), (1, 3, 4)}
     for group in groups:
         assert group.evidence >= np.log(100)

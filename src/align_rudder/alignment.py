@@ -202,6 +202,8 @@ def match_groups(
 
 def _join(a: np.ndarray, b: np.ndarray, scores: np.ndarray, gap: float) -> tuple[float, np.ndarray]:
     """Align two groups, each an alignment matrix; return the score between them and both as one."""
+    if gap == 0.0 and (a.shape[1] + 1) * (b.shape[1] + 1) <= _WHOLE:
+        return kernels.join(a, b, scores)
     score, match_a, match_b = match_groups(a, b, scores, gap)
     return score, kernels.interleave(a, b, match_a, match_b)
 

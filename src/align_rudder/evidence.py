@@ -10,7 +10,7 @@ from align_rudder._compile import njit
 from align_rudder.null import Null
 from align_rudder.sequences import GAP
 
-__all__ = ["Kept", "chain_evidence", "embedding", "kept_columns"]
+__all__ = ["Kept", "chain_evidence", "directed_evidence", "embedding", "kept_columns"]
 
 _PRIOR = 10.0  # of a column's share, Beta(10, 1): most demonstrations hold what matters
 _LITTLE, _SHARED = 2.0, 1.0  # nats that a column costs which this share of demonstrations holds
@@ -30,8 +30,7 @@ def embedding(chain, start, transition, length):
             not depend on the one before.
         length: The longest sequence.
     """
-    m, n = len(chain), transition.shape[1]
-    out = np.zeros(length + 1)
+    m, out = len(chain), np.zeros(length + 1)
     if m == 0:
         out[:] = 1.0
         return out
@@ -67,8 +66,9 @@ def embedding(chain, start, transition, length):
 
 @njit(cache=True)
 def _waits(chain, start, transition, steps):
-    """Return the probability that each event of a chain follows the one before it (the first: the
-    beginning) for the first time after 1, 2, … steps (m, steps).
+    """Return the probability that each event of a chain comes 1, 2, … steps after the one before.
+
+    That is for the first time, and for the first event after the beginning: (m, steps).
     """
     n, back = len(transition), transition.T.copy()
     out, reach = np.zeros((len(chain), steps)), np.zeros((steps, n))
@@ -180,30 +180,26 @@ def chain_evidence(
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Columns of an alignment that are more than chance, and the evidence for all of them.
+    """Columns of an alignment that are more than chance.
 
     Attributes:
         columns: The columns.
-        evidence: Evidence against events that are drawn one by one.
-        directed: Evidence against the chain of the null, which has the local order of a walk.
+        events: The event that most hold in each of them.
+        evidence: Evidence for all of them, against events that are drawn one by one.
     """
 
     columns: np.ndarray
+    events: np.ndarray
     evidence: float
-    directed: float = 0.0
 
 
-def kept_columns(
-    matrix: np.ndarray, null: Null, *, quick: bool = False, directed: float | None = None
-) -> Kept:
+def kept_columns(matrix: np.ndarray, null: Null, *, quick: bool = False) -> Kept:
     """Return the columns of an alignment for which there is most evidence together.
 
     Args:
         matrix: Event ids (N, L), gap -1.
         null: What sequences look like by chance.
         quick: Whether to do without the last round of the search.
-        directed: Whether to say how much evidence there is against the null's chain, as far as it
-            is not above this; None for no.
 
     Notes:
         Candidates are columns whose top event more than half of the sequences hold. They are
@@ -212,13 +208,16 @@ def kept_columns(
         of keys in a fixed order, it is the order that cannot be chance.
     """
     matrix = np.ascontiguousarray(matrix, np.int32)
-    kept, evidence, tops, lengths = _search(matrix, null.p, 0 if quick else _MOST_LEFT_OUT)
-    columns = np.flatnonzero(kept)
-    if directed is None or not len(columns):
-        return Kept(columns, evidence)
-    held = matrix[:, columns] == tops[columns]
-    found = chain_evidence(tops[columns], held, lengths, null, enough=directed)
-    return Kept(columns, evidence, found)
+    return Kept(*_search(matrix, null.p, 0 if quick else _MOST_LEFT_OUT))
+
+
+def directed_evidence(matrix: np.ndarray, kept: Kept, null: Null, enough: float) -> float:
+    """Return the evidence for kept columns against the null's chain, which walks as they may do.
+
+    Evidence above `enough` is not looked for.
+    """
+    held, lengths = matrix[:, kept.columns] == kept.events, (matrix != GAP).sum(axis=1)
+    return chain_evidence(kept.events, held, lengths, null, enough=enough)
 
 
 @njit(cache=True)
@@ -283,7 +282,7 @@ def _within(kept, matrix, tops, p, longest):
 
 @njit(cache=True)
 def _search(matrix, p, left_out):
-    """Return which columns have most evidence together, how much, their events, and lengths."""
+    """Return the columns that have most evidence together, their events, and how much it is."""
     n, length = matrix.shape
     lengths = np.zeros(n, np.int64)
     for i in range(n):
@@ -323,7 +322,8 @@ def _search(matrix, p, left_out):
                     kept[j] = True
         data = (matrix, tops, counts, lengths, costs, p)
         _add_shared(kept, best, order, left_out, data)
-    return kept, best, tops, lengths
+    columns = np.flatnonzero(kept)
+    return columns, tops[columns], best
 
 
 @njit(cache=True)

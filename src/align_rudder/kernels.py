@@ -22,6 +22,7 @@ __all__ = [
     "cross_score",
     "improve_row",
     "interleave",
+    "join",
     "pair_scores",
     "sum_of_pairs",
     "table",
@@ -96,9 +97,7 @@ def cross_score(matrix, row, scores, gap):
 
 @njit(cache=True)
 def without_row(matrix, row):
-    """Return an alignment without one of its rows and the columns that are not empty then, and
-    where these columns were.
-    """
+    """Return an alignment without one of its rows, and which columns are left; no empty ones."""
     n, length = matrix.shape
     columns, size = np.empty(length, np.int64), 0
     for j in range(length):
@@ -229,6 +228,14 @@ def whole_chain(a_ptr, a_events, a_counts, b_ptr, b_events, b_counts, scores):
     table = _fill(a_scores, b_ptr, b_events, b_counts)
     match_a, match_b = _trace(table, a_scores, b_ptr, b_events, b_counts)
     return table[-1, -1], match_a, match_b
+
+
+@njit(cache=True)
+def join(a, b, scores):
+    """Return two groups as one, aligned at zero gap cost with the whole table in memory."""
+    columns_a, columns_b = columns_of(a, len(scores)), columns_of(b, len(scores))
+    score, match_a, match_b = whole_chain(*columns_a, *columns_b, scores)
+    return score, interleave(a, b, match_a, match_b)
 
 
 @njit(cache=True)
