@@ -313,26 +313,19 @@ def _whole(
         refine: Rounds of refinement with the model's scores. With −ln p, there are more, as long
             as a column is more than chance.
     """
+
+    def refined(guide: _Guide, matrix: np.ndarray, rounds: int) -> tuple[Alignment, Kept]:
+        options = {"gap": gap, "engine": engine, "tree": guide.tree, "matrix": matrix}
+        new = align_ids(sequences, symbols, guide.scores, refine=rounds, **options)
+        return new, kept_columns(new.matrix, null)
+
     found: list[tuple[Alignment, Kept]] = []
     scores = quantise(guides[0].scores, _terms(sequences))[0]
-    for guide, rounds in zip(guides, ((0, refine), (1, _ROUNDS - 1)), strict=True):
-        matrix = guide.matrices[-1]
-        for more in rounds:
-            new = align_ids(
-                sequences,
-                symbols,
-                guide.scores,
-                gap=gap,
-                engine=engine,
-                refine=more,
-                tree=guide.tree,
-                matrix=matrix,
-            )
-            matrix, kept = new.matrix, kept_columns(new.matrix, null)
-            if not len(kept.columns):
-                break
-        else:
-            found.append((replace(new, scores=scores), kept))
+    for guide, first, then in ((guides[0], 0, refine), (guides[1], 1, _ROUNDS - 1)):
+        alignment, kept = refined(guide, guide.matrices[-1], first)
+        if len(kept.columns):
+            alignment, kept = refined(guide, alignment.matrix, then)
+            found.append((replace(alignment, scores=scores), kept))
     for alignment, kept in sorted(found, key=lambda one: -one[1].evidence):
         alignment, kept = _for_kept(alignment, kept, null, engine, refine)
         directed = directed_evidence(alignment.matrix, kept, null, enough=0.0)

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from align_rudder.episodes import tree_index
+from align_rudder.gym.logs import EventFunction, with_events
 from align_rudder.gym.wrapper import Redistributing, copied
 from align_rudder.settlement import Accounts
 from align_rudder.tracking import RewardModel
@@ -37,6 +38,7 @@ class RedistributeReward(VectorWrapper, Redistributing):
         gamma: The learner's discount, for "potential".
         fade: By which share the potential falls with each step, for "potential".
         observe_progress: Whether to append the position on the profile to the observation.
+        events: For a model of event logs: what happened in a step, as for the single wrapper.
     """
 
     def __init__(
@@ -47,10 +49,12 @@ class RedistributeReward(VectorWrapper, Redistributing):
         gamma: float = 0.99,
         fade: float = 0.01,
         observe_progress: bool = True,
+        events: EventFunction | None = None,
     ) -> None:
         VectorWrapper.__init__(self, env)
-        self._set_up(model, settlement, gamma, fade, observe_progress)
-        self._stream = self.model.vector_stream(env.num_envs)
+        observed = {"observe_progress": observe_progress, "events": events}
+        self._set_up(model, settlement, gamma, fade, **observed)
+        self._stream = with_events(self.model, events).vector_stream(env.num_envs)
         self._accounts = Accounts(self.settlement, env.num_envs)
         mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         self._mode = AutoresetMode(mode)
