@@ -62,6 +62,22 @@ def test_by_chance_evidence_is_seldom_large(markov):
         assert np.mean(np.array(values) >= x) <= np.exp(-x) + 0.03
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_search_finds_as_much_evidence_as_its_columns_have(seed):
+    """What grows column by column is what the definition gives for all of them at once."""
+    rng = np.random.default_rng(seed)
+    n, length, kinds = int(rng.integers(2, 12)), int(rng.integers(3, 60)), 6
+    base = rng.integers(0, kinds, length)
+    noisy = np.where(rng.random((n, length)) < 0.2, rng.integers(0, kinds, (n, length)), base)
+    matrix = np.where(rng.random((n, length)) < 0.1, -1, noisy).astype(np.int32)
+    null = Null.of([row[row >= 0] for row in matrix], rng.dirichlet(np.ones(kinds)))
+    kept = kept_columns(matrix, null, quick=True)
+    held, lengths = matrix[:, kept.columns] == kept.events, (matrix >= 0).sum(axis=1)
+    expected = chain_evidence(kept.events, held, lengths, null, markov=False)
+    assert kept.evidence == pytest.approx(expected, rel=1e-9)
+    assert kept.evidence > 0
+
+
 def test_columns_of_keys_are_kept_and_those_of_noise_are_not():
     rng = np.random.default_rng(0)
     sequences = []

@@ -464,7 +464,7 @@ class _Some(Sequence[Mapping[str, Any]]):
         return len(self._where)
 
     def __getitem__(self, i: Any) -> Any:
-        return self._infos[self._where[i]]
+        return self._infos[int(self._where[i])]
 
 
 class VectorStream(_Running):
@@ -570,9 +570,10 @@ class VectorStream(_Running):
             events = encoder.transition_events(obs, actions, rewards, next_obs, infos)
         else:  # for the others there is no transition that a function could be asked about
             where, events = np.flatnonzero(mask), np.full(self.n, NO_EVENT)
-            moved = np.asarray(actions) if isinstance(actions, list) else actions
-            trees = (tree_index(tree, where) for tree in (obs, moved, rewards, next_obs))
-            events[where] = encoder.transition_events(*trees, _Some(infos, where))
+            acted: Any = np.asarray(actions) if isinstance(actions, list) else actions
+            before, acted, after = (tree_index(tree, where) for tree in (obs, acted, next_obs))
+            some = _Some(infos, where)
+            events[where] = encoder.transition_events(before, acted, rewards[where], after, some)
             rewards = np.where(mask, rewards, 0.0)
         if encoder.collapse_runs:
             events = np.where(events == self._last, NO_EVENT, events)
