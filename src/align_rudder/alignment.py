@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -125,6 +126,11 @@ class Alignment(RichDisplay):
         )
 
 
+def _bar(items: Any, name: str, progress: bool) -> Any:
+    """Return what to go through, with a progress bar if one is asked for."""
+    return tqdm(items, desc=name, leave=False) if progress else items
+
+
 def pairwise_scores(
     sequences: Sequence[np.ndarray], scores: np.ndarray, gap: float = 0.0, *, progress: bool = False
 ) -> np.ndarray:
@@ -141,7 +147,7 @@ def pairwise_scores(
         np.concatenate([np.asarray(s, np.int32) for s in sequences]) if n else np.empty(0, np.int32)
     )
     out = np.zeros((n, n))
-    for j in tqdm(range(n), desc="pairs", disable=not progress, leave=False):
+    for j in _bar(range(n), "pairs", progress):
         pairs = np.column_stack([np.arange(j + 1), np.full(j + 1, j)]).astype(np.int64)
         out[: j + 1, j] = out[j, : j + 1] = kernels.pair_scores(flat, offsets, pairs, scores, gap)
     return out
@@ -219,9 +225,7 @@ def progressive(
     n = len(sequences)
     groups = {i: (sequence[None, :].astype(np.int32), [i]) for i, sequence in enumerate(sequences)}
     out = []
-    for k, (left, right) in enumerate(
-        tqdm(tree[:, :2].astype(int), desc="progressive", disable=not progress, leave=False)
-    ):
+    for k, (left, right) in enumerate(_bar(tree[:, :2].astype(int), "progressive", progress)):
         (a, rows_a), (b, rows_b) = groups.pop(left), groups.pop(right)
         matrix, rows = _join(a, b, scores, gap)[1], rows_a + rows_b
         groups[n + k] = (matrix, rows)
@@ -236,7 +240,7 @@ def _refine(
     n, still, totals = len(matrix), 0, None
     longest = int((matrix != GAP).sum(axis=1).max(initial=0))
     rows = [k for _ in range(rounds if n > 2 else 0) for k in range(n)]
-    for k in tqdm(rows, desc="refinement", disable=not progress, leave=False):
+    for k in _bar(rows, "refinement", progress):
         if still == n:  # nothing has moved since each of them was looked at
             break
         if gap == 0.0 and matrix.shape[1] * longest <= _WHOLE:

@@ -120,8 +120,10 @@ def _groups(
     evident = evident_groups(tree, below, matrices, null)
     taken = set(np.concatenate([g.members for g in evident]).tolist()) if evident else set()
     chance = null if null.recorded else None
+    if len(taken) == n:
+        return _sorted(evident)
     groups, stack = list(evident), [len(below) - 1]
-    if len(taken) == n or not directed():
+    if not directed():
         stack = []
     while stack:
         node = stack.pop()
@@ -358,10 +360,12 @@ def _for_kept(
 ) -> tuple[Alignment, Kept]:
     """Line up the events of kept columns once more; others hardly count for that."""
     for _ in range(2 if len(alignment) > 1 else 0):
-        faint = np.setdiff1d(np.arange(len(alignment.scores)), alignment.matrix[:, kept.columns])
-        scores, before = alignment.scores.copy(), kept
-        scores[faint, faint] *= _FAINT
+        before, strong = kept, np.zeros(len(alignment.scores) + 1, bool)
+        strong[alignment.matrix[:, kept.columns]] = True  # a gap is the last
+        faint = np.flatnonzero(~strong[:-1])
         if len(faint):
+            scores = alignment.scores.copy()
+            scores[faint, faint] *= _FAINT
             alignment, kept = _again(alignment, kept, null, engine, scores, refine)
         if kept is before:
             break
