@@ -11,6 +11,9 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 import align_rudder as ar
+from align_rudder.events import DoneEvents
+from align_rudder.fitting import Demonstrations, fit
+from align_rudder.null import Chance
 
 __all__ = ["measure"]
 
@@ -53,15 +56,20 @@ class Lines(VectorEnv):
 
 
 def _model() -> ar.AlignRudder:
-    """Return a model of exactly 100 columns over 15 events that are entered every few steps."""
-    path = np.arange(STATES)
-    demos = [ar.Episode(path, path[1:] * 0, [0.0] * (STATES - 2) + [1.0]) for _ in range(3)]
-    events = ar.StateEvents().fit(demos)
-    labels = np.arange(STATES) // (STATES // COLUMNS) * 7 % 15
-    events._set(path[:, None], labels, np.ones(STATES), {"": []})
-    model = ar.AlignRudder(events, strategies=1)
+    """Return a model of exactly 100 columns over 15 events that are entered every few steps.
+
+    The last column is "done", and skipping columns costs, as by default.
+    """
+    path, paid = np.arange(STATES), np.append(np.zeros(STATES - 2), 1.0)
+    demos = [ar.Episode(path, path[1:] * 0, paid) for _ in range(3)]
+    base = ar.StateEvents().fit(demos)
+    regions = np.minimum(np.arange(STATES) // (STATES // COLUMNS), COLUMNS - 2)
+    base._set(path[:, None], regions * 7 % 15, np.ones(STATES), {"": []})
+    events = DoneEvents(base, 0.1)
+    model = ar.AlignRudder(base, strategies=1)
     encoded = [events.encode(demo) for demo in demos]
-    model._fit(events, encoded, [1.0] * 3, [STATES] * 3)
+    given = [1.0] * 3, [STATES] * 3, np.arange(3), Chance.none()
+    model._take(fit(model, Demonstrations(events, encoded, *given)))
     assert len(model.scorer_.bounds) == 2, model
     assert model.scorer_.n_cells == COLUMNS + 1, model
     return model

@@ -247,6 +247,46 @@ def test_chain_and_table_agree_at_zero_gap_cost(problem, other, tile):
 
 
 @prop
+@given(problems(n=(2, 4)), problems(n=(1, 3)), st.sampled_from([1, 3, 64]))
+def test_a_whole_table_gives_the_matches_that_tiles_give(problem, other, tile):
+    """The same of equally good ones, so that what is found does not depend on the size."""
+    scores, first = problem
+    k = len(scores)
+    second = [np.minimum(s, k - 1) for s in other[1]]
+    a, b = do_align(first, scores).matrix, do_align(second, scores).matrix
+    columns = *kernels.columns_of(a, k), *kernels.columns_of(b, k)
+    whole, tiled = kernels.whole_chain(*columns, scores), kernels.chain(*columns, scores, tile)
+    assert whole[0] == tiled[0]
+    np.testing.assert_array_equal(whole[1], tiled[1])
+    np.testing.assert_array_equal(whole[2], tiled[2])
+
+
+@prop
+@given(problems(n=(3, 5)), st.integers(0, 2))
+def test_a_row_is_moved_to_the_place_that_aligning_it_anew_gives(problem, row):
+    scores, sequences = problem
+    matrix = alignment.progressive(
+        sequences, alignment.guide_tree(alignment.pairwise_scores(sequences, scores)), scores, 0.0
+    )[-1]
+    totals = kernels.against(*kernels.columns_of(matrix, len(scores)), scores)
+    before = totals.copy()
+    better, moved = kernels.improve_row(matrix, row, totals, scores)
+    rest = np.delete(matrix, row, axis=0)
+    rest = rest[:, (rest >= 0).any(axis=0)]
+    sequence = matrix[row][matrix[row] >= 0][None]
+    columns = *kernels.columns_of(rest, len(scores)), *kernels.columns_of(sequence, len(scores))
+    best, *match = kernels.chain(*columns, scores)
+    assert better == (best > kernels.cross_score(matrix, row, scores, 0.0))
+    if better:
+        joined = kernels.interleave(rest, sequence, *match)
+        np.testing.assert_array_equal(moved, np.insert(joined[:-1], row, joined[-1], axis=0))
+        assert kernels.cross_score(moved, row, scores, 0.0) == best
+    else:
+        np.testing.assert_array_equal(moved, matrix)
+        np.testing.assert_array_equal(totals, before)
+
+
+@prop
 @given(problems(n=(2, 3), length=6), problems(n=(1, 2), length=6), st.sampled_from([0.25, 1.0]))
 def test_table_scores_what_its_matches_give_with_gap_costs(problem, other, gap):
     scores, first = problem

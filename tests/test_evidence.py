@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from align_rudder.alignment import align_ids, guide_tree, pairwise_scores, progressive
-from align_rudder.evidence import chain_evidence, embedding, kept_columns
-from align_rudder.groups import evident_groups
+from align_rudder.evidence import chain_evidence, directed_evidence, embedding, kept_columns
+from align_rudder.groups import evident_groups, members_below
 from align_rudder.null import Null
 from align_rudder.scoring import inverse_frequency
 
@@ -62,6 +62,22 @@ def test_by_chance_evidence_is_seldom_large(markov):
         assert np.mean(np.array(values) >= x) <= np.exp(-x) + 0.03
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_search_finds_as_much_evidence_as_its_columns_have(seed):
+    """What grows column by column is what the definition gives for all of them at once."""
+    rng = np.random.default_rng(seed)
+    n, length, kinds = int(rng.integers(2, 12)), int(rng.integers(3, 60)), 6
+    base = rng.integers(0, kinds, length)
+    noisy = np.where(rng.random((n, length)) < 0.2, rng.integers(0, kinds, (n, length)), base)
+    matrix = np.where(rng.random((n, length)) < 0.1, -1, noisy).astype(np.int32)
+    null = Null.of([row[row >= 0] for row in matrix], rng.dirichlet(np.ones(kinds)))
+    kept = kept_columns(matrix, null, quick=True)
+    held, lengths = matrix[:, kept.columns] == kept.events, (matrix >= 0).sum(axis=1)
+    expected = chain_evidence(kept.events, held, lengths, null, markov=False)
+    assert kept.evidence == pytest.approx(expected, rel=1e-9)
+    assert kept.evidence > 0
+
+
 def test_columns_of_keys_are_kept_and_those_of_noise_are_not():
     rng = np.random.default_rng(0)
     sequences = []
@@ -71,10 +87,10 @@ def test_columns_of_keys_are_kept_and_those_of_noise_are_not():
     p = np.bincount(np.concatenate(sequences)) / sum(map(len, sequences))
     alignment = align_ids(sequences, range(13), inverse_frequency(p))
     null = Null.of(sequences, p)
-    kept = kept_columns(alignment.matrix, null, directed=np.inf)
+    kept = kept_columns(alignment.matrix, null)
     assert (alignment.matrix[:, kept.columns].max(axis=0) == [10, 11, 12]).all()
     assert kept.evidence > 10
-    assert kept.directed > 5
+    assert directed_evidence(alignment.matrix, kept, null, np.inf) > 5
     shuffled = [rng.permutation(s) for s in sequences]
     again = align_ids(shuffled, range(13), inverse_frequency(p))
     assert kept_columns(again.matrix, null).evidence < np.log(100)
@@ -88,7 +104,7 @@ def test_no_partition_of_the_tree_has_more_evidence():
     scores = inverse_frequency(p)
     tree = guide_tree(pairwise_scores(sequences, scores))
     matrices = progressive(sequences, tree, scores, 0.0)
-    groups = evident_groups(tree, matrices, Null.of(sequences, p))
+    groups = evident_groups(tree, members_below(tree), matrices, Null.of(sequences, p))
     assert {tuple(g.members.tolist()) for g in groups} == {(0, 2, 5, 6), (1, 3, 4)}
     for group in groups:
         assert group.evidence >= np.log(100)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -32,6 +33,7 @@ __all__ = [
 
 ENGINES = Choice(("native", "clustalw"))
 GAP_COST = Number(0)
+_WHOLE = 2**20  # cells of a table that is kept in memory; of larger ones, only the edges of tiles
 _MAX_BYTES = 2**32  # what aligning two groups may take; a table with gap costs is refused above
 
 
@@ -124,6 +126,11 @@ class Alignment(RichDisplay):
         )
 
 
+def _bar(items: Any, name: str, progress: bool) -> Any:
+    """Return what to go through, with a progress bar if one is asked for."""
+    return tqdm(items, desc=name, leave=False) if progress else items
+
+
 def pairwise_scores(
     sequences: Sequence[np.ndarray], scores: np.ndarray, gap: float = 0.0, *, progress: bool = False
 ) -> np.ndarray:
@@ -140,7 +147,7 @@ def pairwise_scores(
         np.concatenate([np.asarray(s, np.int32) for s in sequences]) if n else np.empty(0, np.int32)
     )
     out = np.zeros((n, n))
-    for j in tqdm(range(n), desc="pairs", disable=not progress, leave=False):
+    for j in _bar(range(n), "pairs", progress):
         pairs = np.column_stack([np.arange(j + 1), np.full(j + 1, j)]).astype(np.int64)
         out[: j + 1, j] = out[j, : j + 1] = kernels.pair_scores(flat, offsets, pairs, scores, gap)
     return out
@@ -189,6 +196,8 @@ def match_groups(
     columns_b = kernels.columns_of(b, len(scores))
     check_memory(a.shape[1], b.shape[1], len(scores), gap)
     cells = (a.shape[1] + 1) * (b.shape[1] + 1)
+    if gap == 0.0 and cells <= _WHOLE:
+        return kernels.whole_chain(*columns_a, *columns_b, scores)
     if gap == 0.0:
         tile = 64
         while 16 * cells / tile > _MAX_BYTES / 4:
@@ -199,32 +208,10 @@ def match_groups(
 
 def _join(a: np.ndarray, b: np.ndarray, scores: np.ndarray, gap: float) -> tuple[float, np.ndarray]:
     """Align two groups, each an alignment matrix; return the score between them and both as one."""
+    if gap == 0.0 and (a.shape[1] + 1) * (b.shape[1] + 1) <= _WHOLE:
+        return kernels.join(a, b, scores)
     score, match_a, match_b = match_groups(a, b, scores, gap)
-    return score, _interleave(a, b, match_a, match_b)
-
-
-def _interleave(
-    a: np.ndarray, b: np.ndarray, match_a: np.ndarray, match_b: np.ndarray
-) -> np.ndarray:
-    """Lay out two groups so that matched columns coincide; between matches, A's columns first."""
-    # In front of match k stand all its unmatched columns: a column's place is its own index
-    # plus the columns of the other group that come before it.
-    extra_a = np.diff(match_a, prepend=-1, append=a.shape[1]) - 1
-    extra_b = np.diff(match_b, prepend=-1, append=b.shape[1]) - 1
-    length = a.shape[1] + b.shape[1] - len(match_a)
-    place_a = np.arange(a.shape[1]) + np.repeat(
-        np.concatenate([[0], np.cumsum(extra_b)[:-1]]),
-        extra_a + np.r_[np.ones(len(match_a), int), 0],
-    )
-    place_b = np.arange(b.shape[1]) + np.repeat(
-        np.cumsum(extra_a), extra_b + np.r_[np.ones(len(match_b), int), 0]
-    )
-    # A matched column of A comes after B's unmatched columns of the same stretch.
-    place_a[match_a] = place_b[match_b]
-    out = np.full((len(a) + len(b), length), GAP, np.int32)
-    out[: len(a), place_a] = a
-    out[len(a) :, place_b] = b
-    return out
+    return score, kernels.interleave(a, b, match_a, match_b)
 
 
 def progressive(
@@ -238,9 +225,7 @@ def progressive(
     n = len(sequences)
     groups = {i: (sequence[None, :].astype(np.int32), [i]) for i, sequence in enumerate(sequences)}
     out = []
-    for k, (left, right) in enumerate(
-        tqdm(tree[:, :2].astype(int), desc="progressive", disable=not progress, leave=False)
-    ):
+    for k, (left, right) in enumerate(_bar(tree[:, :2].astype(int), "progressive", progress)):
         (a, rows_a), (b, rows_b) = groups.pop(left), groups.pop(right)
         matrix, rows = _join(a, b, scores, gap)[1], rows_a + rows_b
         groups[n + k] = (matrix, rows)
@@ -252,19 +237,24 @@ def _refine(
     matrix: np.ndarray, scores: np.ndarray, gap: float, rounds: int, progress: bool
 ) -> np.ndarray:
     """Take out each sequence and align it again with the rest, while the sum of pairs grows."""
-    n = len(matrix)
-    for _ in range(rounds if n > 2 else 0):
-        changed = False
-        for k in tqdm(range(n), desc="refinement", disable=not progress, leave=False):
-            rest = np.delete(matrix, k, axis=0)
-            rest = rest[:, (rest != GAP).any(axis=0)]
-            sequence = matrix[k][matrix[k] != GAP][None, :]
-            new, joined = _join(rest, sequence, scores, gap)
-            if new > kernels.cross_score(matrix, k, scores, gap):
-                matrix = np.insert(joined[:-1], k, joined[-1], axis=0)
-                changed = True
-        if not changed:
+    n, still, totals = len(matrix), 0, None
+    longest = int((matrix != GAP).sum(axis=1).max(initial=0))
+    rows = [k for _ in range(rounds if n > 2 else 0) for k in range(n)]
+    for k in _bar(rows, "refinement", progress):
+        if still == n:  # nothing has moved since each of them was looked at
             break
+        if gap == 0.0 and matrix.shape[1] * longest <= _WHOLE:
+            if totals is None:
+                totals = kernels.against(*kernels.columns_of(matrix, len(scores)), scores)
+            better, matrix = kernels.improve_row(matrix, k, totals, scores)
+        else:
+            sequence = matrix[k][matrix[k] != GAP][None, :]
+            new, joined = _join(kernels.without_row(matrix, k)[0], sequence, scores, gap)
+            better = new > kernels.cross_score(matrix, k, scores, gap)
+            if better:
+                matrix = np.insert(joined[:-1], k, joined[-1], axis=0)
+        still = 1 if better else still + 1
+        totals = None if better else totals
     return matrix
 
 

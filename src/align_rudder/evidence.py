@@ -10,7 +10,7 @@ from align_rudder._compile import njit
 from align_rudder.null import Null
 from align_rudder.sequences import GAP
 
-__all__ = ["Kept", "chain_evidence", "embedding", "kept_columns"]
+__all__ = ["Kept", "chain_evidence", "directed_evidence", "embedding", "kept_columns"]
 
 _PRIOR = 10.0  # of a column's share, Beta(10, 1): most demonstrations hold what matters
 _LITTLE, _SHARED = 2.0, 1.0  # nats that a column costs which this share of demonstrations holds
@@ -30,8 +30,7 @@ def embedding(chain, start, transition, length):
             not depend on the one before.
         length: The longest sequence.
     """
-    m, n = len(chain), transition.shape[1]
-    out = np.zeros(length + 1)
+    m, out = len(chain), np.zeros(length + 1)
     if m == 0:
         out[:] = 1.0
         return out
@@ -48,21 +47,48 @@ def embedding(chain, start, transition, length):
                 state[j] -= state[j] * p
             out[t + 1] = state[m]
         return out
-    mass = np.zeros((n, m))
-    done = 0.0
-    for t in range(length):
-        if t == 0:
-            mass[:, 0] = start
-        else:
-            mass = np.dot(transition.T, mass)
-        for j in range(min(t, m - 1), -1, -1):
-            moved = mass[chain[j], j]
-            mass[chain[j], j] = 0.0
-            if j == m - 1:
-                done += moved
-            else:
-                mass[chain[j], j + 1] += moved
-        out[t + 1] = done
+    # Having matched an event, a sequence is at that event: when it comes to the next one does not
+    # depend on what was before. `spare` is how many other events may stand between, and one.
+    spare = length - m + 1
+    if spare < 1:
+        return out
+    waits = _waits(chain, start, transition, spare)
+    found = waits[0].copy()
+    for j in range(1, m):
+        before, found = found, np.zeros(spare)
+        for d in range(spare):
+            p = waits[j, d]
+            for e in range(spare - d):
+                found[d + e] += p * before[e]
+    out[m:] = np.cumsum(found)
+    return out
+
+
+@njit(cache=True)
+def _waits(chain, start, transition, steps):
+    """Return the probability that each event of a chain comes 1, 2, … steps after the one before.
+
+    That is for the first time, and for the first event after the beginning: (m, steps).
+    """
+    n, back = len(transition), transition.T.copy()
+    out, reach = np.zeros((len(chain), steps)), np.zeros((steps, n))
+    for event in np.unique(chain):
+        reach[0] = back[event]
+        for t in range(1, steps):
+            reach[t] = 0.0
+            for c in range(n):
+                if c != event:
+                    for a in range(n):
+                        reach[t, a] += back[c, a] * reach[t - 1, c]
+        for j in range(1, len(chain)):
+            if chain[j] == event:
+                out[j] = reach[:, chain[j - 1]]
+        if chain[0] == event:
+            out[0, 0] = start[event]
+            for t in range(1, steps):
+                for a in range(n):
+                    if a != event:
+                        out[0, t] += start[a] * reach[t - 1, a]
     return out
 
 
@@ -154,30 +180,26 @@ def chain_evidence(
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Columns of an alignment that are more than chance, and the evidence for all of them.
+    """Columns of an alignment that are more than chance.
 
     Attributes:
         columns: The columns.
-        evidence: Evidence against events that are drawn one by one.
-        directed: Evidence against the chain of the null, which has the local order of a walk.
+        events: The event that most hold in each of them.
+        evidence: Evidence for all of them, against events that are drawn one by one.
     """
 
     columns: np.ndarray
+    events: np.ndarray
     evidence: float
-    directed: float = 0.0
 
 
-def kept_columns(
-    matrix: np.ndarray, null: Null, *, quick: bool = False, directed: float | None = None
-) -> Kept:
+def kept_columns(matrix: np.ndarray, null: Null, *, quick: bool = False) -> Kept:
     """Return the columns of an alignment for which there is most evidence together.
 
     Args:
         matrix: Event ids (N, L), gap -1.
         null: What sequences look like by chance.
         quick: Whether to do without the last round of the search.
-        directed: Whether to say how much evidence there is against the null's chain, as far as it
-            is not above this; None for no.
 
     Notes:
         Candidates are columns whose top event more than half of the sequences hold. They are
@@ -185,71 +207,135 @@ def kept_columns(
         number of the first ones is tried; then each is left out once. No column is tested alone:
         of keys in a fixed order, it is the order that cannot be chance.
     """
-    lengths = (matrix != GAP).sum(axis=1)
-    tops, counts = _tops(matrix, len(null.p))
-    found = np.flatnonzero(2 * counts > len(matrix))
-    if not len(found):
-        return Kept(found, 0.0)
-    rare = -counts[found] * np.log(null.p[tops[found]])
-    absent = (1 - null.p[tops[found]]) ** max(lengths.mean(), 1.0)
-    weight = -counts[found] * np.log1p(-np.minimum(absent, 1 - 1e-9))
-    order = found[np.lexsort((-rare, -weight))]
-    left_out = 0 if quick else _MOST_LEFT_OUT
-    kept, evidence = _search(
-        matrix, tops, counts, order, lengths, null.p, null.p[None], _PRIOR, left_out
-    )
-    columns = np.flatnonzero(kept)
-    if directed is None:
-        return Kept(columns, evidence)
-    held = matrix[:, columns] == tops[columns]
-    found = chain_evidence(tops[columns], held, lengths, null, enough=directed)
-    return Kept(columns, evidence, found)
+    matrix = np.ascontiguousarray(matrix, np.int32)
+    return Kept(*_search(matrix, null.p, 0 if quick else _MOST_LEFT_OUT))
+
+
+def directed_evidence(matrix: np.ndarray, kept: Kept, null: Null, enough: float) -> float:
+    """Return the evidence for kept columns against the null's chain, which walks as they may do.
+
+    Evidence above `enough` is not looked for.
+    """
+    held, lengths = matrix[:, kept.columns] == kept.events, (matrix != GAP).sum(axis=1)
+    return chain_evidence(kept.events, held, lengths, null, enough=enough)
 
 
 @njit(cache=True)
-def _value(kept, matrix, tops, counts, lengths, p, transition, prior):
-    """Return the evidence for the columns that are marked as kept, against independent events."""
-    columns = np.flatnonzero(kept)
-    chain = tops[columns]
-    held = np.empty((len(matrix), len(columns)), np.bool_)
-    for i in range(len(matrix)):
-        for j in range(len(columns)):
-            held[i, j] = matrix[i, columns[j]] == chain[j]
-    surprise = _surprise(chain, held, lengths, p, transition, np.inf)
-    code = _code(counts[columns], len(matrix), prior)
-    return surprise - code - len(columns) * np.log(2.0 * len(p))
+def _hold(within, first, matrix, column, event, p):
+    """Let the sequences that hold one more event, in a column, wait for it, in place.
+
+    Args:
+        within: Probability that a random sequence of each length holds what each of the sequences
+            holds (N + 3, lengths). Where events are independent, their order does not matter. The
+            last three rows are for nothing.
+        first: How many events each of them holds, for which a sequence must at least be so long.
+        matrix: The alignment (N, L).
+        column: The column.
+        event: The event.
+        p: Its probability.
+
+    Notes:
+        F'(t) = (1 − p) F'(t−1) + p F(t−1), F'(0) = 0. Four rows are done at once, as each step must
+        wait for the one before.
+    """
+    n, last, stay = len(matrix), within.shape[1], 1.0 - p
+    held, size = np.empty(n + 3, np.int64), 0
+    for i in range(n):
+        if matrix[i, column] == event:
+            held[size] = i
+            size += 1
+    held[size : size + 3] = n, n + 1, n + 2
+    first[n:] = last - 1
+    for k in range(0, size, 4):
+        i, j, x, y = held[k], held[k + 1], held[k + 2], held[k + 3]
+        a, b, c, d = within[i], within[j], within[x], within[y]
+        begin = min(min(first[i], first[j]), min(first[x], first[y]))
+        old_a, old_b, old_c, old_d = a[begin], b[begin], c[begin], d[begin]
+        a[begin] = b[begin] = c[begin] = d[begin] = 0.0
+        new_a = new_b = new_c = new_d = 0.0
+        for t in range(begin + 1, last):
+            new_a, new_b = stay * new_a + p * old_a, stay * new_b + p * old_b
+            new_c, new_d = stay * new_c + p * old_c, stay * new_d + p * old_d
+            old_a, old_b, old_c, old_d = a[t], b[t], c[t], d[t]
+            a[t], b[t], c[t], d[t] = new_a, new_b, new_c, new_d
+    for k in range(size):
+        first[held[k]] += 1
 
 
 @njit(cache=True)
-def _search(matrix, tops, counts, order, lengths, p, transition, prior, left_out):
-    """Return which columns have most evidence together, and how much."""
-    kept, best, size = np.zeros(matrix.shape[1], np.bool_), 0.0, 0
-    found, done = 0, 0
+def _value(within, lengths, cost):
+    """Return the evidence for what sequences hold, if it costs so much to say what that is."""
+    surprise = 0.0
+    for i in range(len(lengths)):
+        surprise -= np.log(max(within[i, lengths[i]], 1e-300))
+    return surprise - cost
+
+
+@njit(cache=True)
+def _within(kept, matrix, tops, p, longest):
+    """Return what `_hold` makes of the columns that are marked as kept."""
+    within, first = np.ones((len(matrix) + 3, longest + 1)), np.zeros(len(matrix) + 3, np.int64)
+    for j in np.flatnonzero(kept):
+        _hold(within, first, matrix, j, tops[j], p[tops[j]])
+    return within, first
+
+
+@njit(cache=True)
+def _search(matrix, p, left_out):
+    """Return the columns that have most evidence together, their events, and how much it is."""
+    n, length = matrix.shape
+    lengths = np.zeros(n, np.int64)
+    for i in range(n):
+        for j in range(length):
+            lengths[i] += matrix[i, j] >= 0
+    tops, counts = _tops(matrix, len(p))
+    kept, best = np.zeros(length, np.bool_), 0.0
+    order = _in_order(tops, counts, n, p, lengths.mean() if n else 0.0)
+    costs = np.zeros(length)
+    for j in order:
+        costs[j] = _code(counts[j : j + 1], n, _PRIOR) + np.log(2.0 * len(p))
+    longest = lengths.max() if n else 0
+    within, first = _within(kept, matrix, tops, p, longest)
+    cost = 0.0
+    found, size, done = 0, 0, 0
     growth = 1.25 if left_out else 1.5
     while done < len(order):
         # A growing number of the first ones, in steps that grow as well.
         size = min(max(size + 1, int(size * growth)), len(order))
         for j in order[done:size]:
-            kept[j] = True
+            _hold(within, first, matrix, j, tops[j], p[tops[j]])
+            cost += costs[j]
         done = size
-        value = _value(kept, matrix, tops, counts, lengths, p, transition, prior)
+        value = _value(within, lengths, cost)
         if value > best:
             best, found = value, size
-    kept[:] = False
-    for j in order[:found]:
-        kept[j] = True
-    if found <= left_out:
-        for j in order[:found][::-1]:
-            kept[j] = False
-            value = _value(kept, matrix, tops, counts, lengths, p, transition, prior)
-            if value > best:
-                best = value
-            else:
-                kept[j] = True
-    if found:
-        data = (matrix, tops, counts, lengths, p, transition, prior)
+    kept[order[:found]] = True
+    if found and left_out:
+        if found <= left_out:
+            for j in order[:found][::-1]:
+                kept[j] = False
+                within, first = _within(kept, matrix, tops, p, longest)
+                value = _value(within, lengths, costs[kept].sum())
+                if value > best:
+                    best = value
+                else:
+                    kept[j] = True
+        data = (matrix, tops, counts, lengths, costs, p)
         _add_shared(kept, best, order, left_out, data)
-    return kept, best
+    columns = np.flatnonzero(kept)
+    return columns, tops[columns], best
+
+
+@njit(cache=True)
+def _in_order(tops, counts, n, p, length):
+    """Return the columns whose top event more than half hold, the most surprising ones first."""
+    found = np.flatnonzero(2 * counts > n)
+    share = p[tops[found]]
+    rare = -counts[found] * np.log(share)
+    absent = (1 - share) ** max(length, 1.0)
+    weight = -counts[found] * np.log1p(-np.minimum(absent, 1 - 1e-9))
+    order = np.argsort(-rare, kind="mergesort")
+    return found[order[np.argsort(-weight[order], kind="mergesort")]]
 
 
 @njit(cache=True)
@@ -258,17 +344,20 @@ def _add_shared(kept, best, order, most, data):
 
     That there is a strategy is shown by the others; it need not be shown again by each of these.
     """
-    matrix, tops, counts, lengths, p, transition, prior = data
+    matrix, tops, counts, lengths, costs, p = data
     spared = np.log(2.0 * len(p)) - _LITTLE
+    within, first = _within(kept, matrix, tops, p, lengths.max())
     tried = 0
     for j in order:
         if kept[j] or counts[j] < _SHARED * len(matrix) or tried == most:
             continue
         tried += 1
+        more, waited = within.copy(), first.copy()
+        _hold(more, waited, matrix, j, tops[j], p[tops[j]])
         kept[j] = True
-        value = _value(kept, matrix, tops, counts, lengths, p, transition, prior)
+        value = _value(more, lengths, costs[kept].sum())
         if value + spared > best:
-            best = value
+            best, within, first = value, more, waited
         else:
             kept[j] = False
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from align_rudder.alignment import Alignment
-from align_rudder.evidence import kept_columns
+from align_rudder.evidence import directed_evidence, kept_columns
 from align_rudder.null import Null
 
 __all__ = ["LEAST", "Group", "Part", "evident_groups", "members_below"]
@@ -48,11 +48,14 @@ def members_below(tree: np.ndarray) -> list[np.ndarray]:
     return below
 
 
-def evident_groups(tree: np.ndarray, matrices: Sequence[np.ndarray], null: Null) -> list[Group]:
+def evident_groups(
+    tree: np.ndarray, below: Sequence[np.ndarray], matrices: Sequence[np.ndarray], null: Null
+) -> list[Group]:
     """Return the branches of the tree that are strategies, so that their evidence is largest.
 
     Args:
         tree: The guide tree over n demonstrations.
+        below: The demonstrations below each node (`members_below`).
         matrices: The alignment of the demonstrations below each inner node, members in order.
         null: What sequences look like by chance.
 
@@ -63,27 +66,27 @@ def evident_groups(tree: np.ndarray, matrices: Sequence[np.ndarray], null: Null)
         explain it better: the evidence against the null's chain must be positive too.
     """
     n = len(tree) + 1
-    below = members_below(tree)
-    alone: list[list[Group]] = [[] for _ in range(n)]
-    best, apart = list(alone), list(alone)
+    found = [kept_columns(matrix, null, quick=True) for matrix in matrices]
+    best: list[list[Group]] = [[] for _ in range(n)]
+    apart, nodes = list(best), {}
     for k, (left, right) in enumerate(tree[:, :2].astype(int)):
         members, sides = below[n + k], best[left] + best[right]
-        evidence = kept_columns(matrices[k], null, quick=True).evidence - _picked(n, len(members))
+        evidence = found[k].evidence - _picked(n, len(members))
         lost = len(members) - sum(len(group.members) for group in sides)
         joined = evidence >= max(LEAST, sum(group.evidence for group in sides) - lost * _ALONE)
-        best.append([Group(members, matrices[k], evidence)] if joined else sides)
+        group = Group(members, matrices[k], evidence)
+        nodes[group] = k
+        best.append([group] if joined else sides)
         apart.append(sides)
-    nodes = {tuple(members.tolist()): node for node, members in enumerate(below)}
-    found, queue = [], list(best[-1])
+    out, queue = [], list(best[-1])
     while queue:  # what a random walk explains falls apart
         group = queue.pop()
-        at = nodes[tuple(group.members.tolist())]
-        picked = _picked(n, len(group.members))
-        if kept_columns(matrices[at - n], null, quick=True, directed=picked).directed > picked:
-            found.append(group)
+        k, picked = nodes[group], _picked(n, len(group.members))
+        if directed_evidence(matrices[k], found[k], null, enough=picked) > picked:
+            out.append(group)
         else:
-            queue += apart[at]
-    return found
+            queue += apart[n + k]
+    return out
 
 
 def _picked(n: int, size: int) -> float:

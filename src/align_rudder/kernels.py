@@ -15,7 +15,20 @@ import numpy as np
 
 from align_rudder._compile import njit
 
-__all__ = ["chain", "columns_of", "cross_score", "pair_scores", "sum_of_pairs", "table"]
+__all__ = [
+    "against",
+    "chain",
+    "columns_of",
+    "cross_score",
+    "improve_row",
+    "interleave",
+    "join",
+    "pair_scores",
+    "sum_of_pairs",
+    "table",
+    "whole_chain",
+    "without_row",
+]
 
 _DIAGONAL, _UP, _LEFT = np.uint8(0), np.uint8(1), np.uint8(2)
 
@@ -83,7 +96,53 @@ def cross_score(matrix, row, scores, gap):
 
 
 @njit(cache=True)
-def _against(ptr, events, counts, scores):
+def without_row(matrix, row):
+    """Return an alignment without one of its rows, and which columns are left; no empty ones."""
+    n, length = matrix.shape
+    columns, size = np.empty(length, np.int64), 0
+    for j in range(length):
+        for i in range(n):
+            if i != row and matrix[i, j] >= 0:
+                columns[size] = j
+                size += 1
+                break
+    out = np.empty((n - 1, size), np.int32)
+    for i in range(n - 1):
+        source = i if i < row else i + 1
+        for j in range(size):
+            out[i, j] = matrix[source, columns[j]]
+    return out, columns[:size]
+
+
+@njit(cache=True)
+def interleave(a, b, match_a, match_b):
+    """Lay out two groups so that matched columns coincide; between matches, A's columns first."""
+    (n_a, length_a), (n_b, length_b) = a.shape, b.shape
+    place_a, place_b = np.empty(length_a, np.int64), np.empty(length_b, np.int64)
+    i = j = place = 0
+    for k in range(len(match_a) + 1):
+        last = k == len(match_a)
+        while i < (length_a if last else match_a[k]):
+            place_a[i] = place
+            i, place = i + 1, place + 1
+        while j < (length_b if last else match_b[k]):
+            place_b[j] = place
+            j, place = j + 1, place + 1
+        if not last:
+            place_a[i] = place_b[j] = place
+            i, j, place = i + 1, j + 1, place + 1
+    out = np.full((n_a + n_b, place), -1, np.int32)
+    for i in range(n_a):
+        for k in range(length_a):
+            out[i, place_a[k]] = a[i, k]
+    for i in range(n_b):
+        for k in range(length_b):
+            out[n_a + i, place_b[k]] = b[i, k]
+    return out
+
+
+@njit(cache=True)
+def against(ptr, events, counts, scores):
     """Return the score of each event against each column of a group (n_events, L)."""
     n, length = scores.shape[0], len(ptr) - 1
     out = np.zeros((n, length))
@@ -120,6 +179,100 @@ def _gain_of(ptr, events, counts, i, against, mixed):
 
 
 @njit(cache=True)
+def _fill(a_scores, b_ptr, b_events, b_counts):
+    """Return the table of best scores at zero gap cost: the first j columns of B, the first i of A.
+
+    `a_scores` holds the score of each event against each column of A (`against`).
+    """
+    length_a, length_b = a_scores.shape[1], len(b_ptr) - 1
+    table, mixed = np.empty((length_b + 1, length_a + 1)), np.empty(length_a)
+    table[0] = 0.0
+    for j in range(length_b):
+        gain, times = _gain_of(b_ptr, b_events, b_counts, j, a_scores, mixed)
+        before, row = table[j], table[j + 1]
+        running = row[0] = before[0]
+        for i in range(length_a):
+            running = max(running, max(before[i + 1], before[i] + times * gain[i]))
+            row[i + 1] = running
+    return table
+
+
+@njit(cache=True)
+def _trace(table, a_scores, b_ptr, b_events, b_counts):
+    """Return the columns of A and of B that the best chain matches; of equal ones, A skips late."""
+    i, j = a_scores.shape[1], len(b_ptr) - 1
+    size = min(i, j)
+    match_a, match_b = np.empty(size, np.int32), np.empty(size, np.int32)
+    while i > 0 and j > 0:
+        here, left = table[j, i], table[j - 1, i]
+        if table[j, i - 1] == here:
+            i -= 1
+            continue
+        matched = here
+        if left == here:
+            matched = table[j - 1, i - 1]
+            for x in range(b_ptr[j - 1], b_ptr[j]):
+                matched += b_counts[x] * a_scores[b_events[x], i - 1]
+        j -= 1
+        if matched >= left:
+            i -= 1
+            size -= 1
+            match_a[size], match_b[size] = i, j
+    return match_a[size:].copy(), match_b[size:].copy()
+
+
+@njit(cache=True)
+def whole_chain(a_ptr, a_events, a_counts, b_ptr, b_events, b_counts, scores):
+    """Return what `chain` returns, with the whole table in memory: quicker, where it is small."""
+    a_scores = against(a_ptr, a_events, a_counts, scores)
+    table = _fill(a_scores, b_ptr, b_events, b_counts)
+    match_a, match_b = _trace(table, a_scores, b_ptr, b_events, b_counts)
+    return table[-1, -1], match_a, match_b
+
+
+@njit(cache=True)
+def join(a, b, scores):
+    """Return two groups as one, aligned at zero gap cost with the whole table in memory."""
+    columns_a, columns_b = columns_of(a, len(scores)), columns_of(b, len(scores))
+    score, match_a, match_b = whole_chain(*columns_a, *columns_b, scores)
+    return score, interleave(a, b, match_a, match_b)
+
+
+@njit(cache=True)
+def improve_row(matrix, row, totals, scores):
+    """Return whether one row has a better place beside the others at zero gap cost, and that.
+
+    Args:
+        matrix: The alignment.
+        row: Which row.
+        totals: The score of each event against each column (`against`); left as it was.
+        scores: The scoring matrix.
+    """
+    columns = np.flatnonzero(matrix[row] >= 0)
+    sequence = matrix[row][columns]
+    now = 0.0
+    for e, j in zip(sequence, columns):
+        for f in range(len(scores)):
+            totals[f, j] -= scores[f, e]
+        now += totals[e, j]
+    ptr, counts = np.arange(len(sequence) + 1), np.ones(len(sequence), np.int64)
+    table = _fill(totals, ptr, sequence, counts)
+    better = table[-1, -1] > now
+    if better:
+        others, held = without_row(matrix, row)
+        match_a, match_b = _trace(table, totals, ptr, sequence, counts)
+        match_a = np.searchsorted(held, match_a).astype(np.int32)
+        joined = interleave(others, sequence.reshape(1, -1), match_a, match_b)
+        out = np.empty_like(joined)
+        out[:row], out[row], out[row + 1 :] = joined[:row], joined[-1], joined[row:-1]
+        return True, out
+    for e, j in zip(sequence, columns):
+        for f in range(len(scores)):
+            totals[f, j] += scores[f, e]
+    return False, matrix
+
+
+@njit(cache=True)
 def _tile_moves(top, left, a_ptr, a_events, a_counts, first, against, moves):
     """Fill the moves of one tile from its upper edge `top` (in place) and its left edge."""
     for r in range(len(left)):
@@ -147,14 +300,14 @@ def chain(a_ptr, a_events, a_counts, b_ptr, b_events, b_counts, scores, tile=64)
     crosses are filled again. Memory is 16 / tile bytes a cell.
     """
     n_a, n_b = len(a_ptr) - 1, len(b_ptr) - 1
-    against = _against(b_ptr, b_events, b_counts, scores)
+    scores_b = against(b_ptr, b_events, b_counts, scores)
     row, mixed = np.zeros(n_b + 1), np.empty(n_b)
     rows = np.empty((n_a // tile + 1, n_b + 1))
     edges = np.zeros((n_a + 1, n_b // tile + 1))
     for i in range(n_a):
         if i % tile == 0:
             rows[i // tile] = row
-        gain, times = _gain_of(a_ptr, a_events, a_counts, i, against, mixed)
+        gain, times = _gain_of(a_ptr, a_events, a_counts, i, scores_b, mixed)
         _advance(row, gain, times)
         for k in range(edges.shape[1]):
             edges[i + 1, k] = row[k * tile]
@@ -167,7 +320,7 @@ def chain(a_ptr, a_events, a_counts, b_ptr, b_events, b_counts, scores, tile=64)
         i0, j0 = up * tile, left * tile
         top = rows[up, j0 : j + 1].copy()
         side = edges[i0 + 1 : i + 1, left]
-        _tile_moves(top, side, a_ptr, a_events, a_counts, i0, against[:, j0:j], moves)
+        _tile_moves(top, side, a_ptr, a_events, a_counts, i0, scores_b[:, j0:j], moves)
         while i > i0 and j > j0:
             move = moves[i - 1 - i0, j - 1 - j0]
             if move != _LEFT:

@@ -2,76 +2,31 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 
-from align_rudder import storage, summary
+from align_rudder import fitting, storage, summary
 from align_rudder._display import RichDisplay
 from align_rudder._estimator import Estimator
-from align_rudder._warnings import warn
 from align_rudder.alignment import Alignment
-from align_rudder.episodes import Episode, select_top
-from align_rudder.events import (
-    DoneEvents,
-    Encoded,
-    EventEncoder,
-    SymbolEvents,
-    Vocabulary,
-    choose_encoder,
-    with_done,
-)
-from align_rudder.groups import Part
-from align_rudder.null import Chance, Null, mixed_background, renumbered
+from align_rudder.episodes import Episode
+from align_rudder.events import DoneEvents, Encoded, EventEncoder, SymbolEvents
+from align_rudder.fitting import Strategy
 from align_rudder.profile import Profile
-from align_rudder.redistribution import Redistribution, Scorer, skip_costs
-from align_rudder.returns import baseline_of, failed, final_scores, scales, weights_of
-from align_rudder.scoring import Scoring, scoring_matrix
+from align_rudder.redistribution import Redistribution
+from align_rudder.scoring import Scoring
 from align_rudder.sequences import NO_EVENT
-from align_rudder.strategies import align_strategies
-from align_rudder.subtasks import Progress, SubGoal, SubTask, cut_segments, find_subgoals
-from align_rudder.tracking import Stream, TrackerTables, VectorStream, track
-from align_rudder.undo import Undo, check_undo, undo_table, with_undo, without_undone
-from align_rudder.validation import (
-    check_episodes,
-    check_parameters,
-    check_returns,
-    check_sequences,
-)
+from align_rudder.subtasks import Progress, SubGoal, SubTask, cut_segments
+from align_rudder.tracking import Stream, VectorStream, track
+from align_rudder.undo import Undo, without_undone
+from align_rudder.validation import check_episodes
 
 __all__ = ["AlignRudder", "Strategy"]
-
-
-@dataclass(frozen=True, eq=False)
-class Strategy:
-    """One strategy of the demonstrations.
-
-    Attributes:
-        members: Indices of its demonstrations, among those given.
-        alignment: Their alignment.
-        profile: The profile of that alignment.
-        column_rewards: Mean redistributed reward of each profile column over the members.
-        subgoals: The sub-goals.
-        kept: Columns of the alignment that were kept by evidence; None where a share decided.
-    """
-
-    members: np.ndarray
-    alignment: Alignment
-    profile: Profile
-    column_rewards: np.ndarray
-    subgoals: list[SubGoal]
-    kept: np.ndarray | None = None
-
-    def __repr__(self) -> str:
-        return (
-            f"Strategy({len(self.members)} demonstrations, {len(self.profile)} columns, "
-            f"{len(self.subgoals)} sub-goals)"
-        )
 
 
 class AlignRudder(RichDisplay, Estimator):
@@ -206,22 +161,7 @@ class AlignRudder(RichDisplay, Estimator):
                 is worth. They also serve the successor representation or features.
             failures: Episodes that failed; what they do is no part of a strategy either.
         """
-        episodes = check_episodes(episodes)
-        random = check_episodes(random_episodes, "random_episodes")
-        fails = check_episodes(failures, "failures")
-        returns, lengths = [e.ret for e in episodes], [len(e) for e in episodes]
-        random_returns = [e.ret for e in random]
-        used = self._choose(returns, lengths, random_returns)
-        demos = [episodes[i] for i in used]
-        encoder = copy.copy(choose_encoder(self.events, demos))
-        encoder.fit(demos, random)
-        encoder = with_undo(encoder, self.undo, demos)
-        played = (episodes, random, fails)
-        encoded = [[encoder.encode(e) for e in some] for some in played]
-        own = [[e.rewards for e in some] for some in played]
-        encoder, (good, by_chance, bad) = self._with_done(encoder, encoded, own, used)
-        chance = Chance(by_chance, random_returns, bad)
-        return self._fit(encoder, good, returns, lengths, used, chance)
+        return self._fit(fitting.from_episodes(self, episodes, random_episodes, failures))
 
     def fit_events(
         self,
@@ -240,26 +180,11 @@ class AlignRudder(RichDisplay, Estimator):
             failures: Sequences that failed.
             random_returns: The return of each random sequence; None for 0 each.
         """
-        listed = check_sequences(sequences)
-        returns = check_returns(returns, len(listed))
-        random = check_sequences(random_sequences, "random_sequences")
-        fails = check_sequences(failures, "failures")
-        chance_returns = check_returns(random_returns or [0.0] * len(random), len(random))
-        lengths = [len(s) for s in listed]
-        used = self._choose(returns, lengths, chance_returns)
-        encoder = with_undo(SymbolEvents().fit_sequences([listed[i] for i in used]), self.undo)
-        assert isinstance(encoder, SymbolEvents)
-        played = ((listed, returns), (random, chance_returns), (fails, [0.0] * len(fails)))
-        encoded = [
-            [Encoded(NO_EVENT, encoder.encode_sequence(s)) for s in some] for some, _ in played
-        ]
-        own = [
-            [_paid_at_end(ret, e.events) for ret, e in zip(rets, some, strict=True)]
-            for some, (_, rets) in zip(encoded, played, strict=True)
-        ]
-        known, (good, by_chance, bad) = self._with_done(encoder, encoded, own, used, True)
-        chance = Chance(by_chance, chance_returns, bad)
-        return self._fit(known, good, returns, lengths, used, chance)
+        return self._fit(
+            fitting.from_sequences(
+                self, sequences, returns, random_sequences, failures, random_returns
+            )
+        )
 
     def update(self, episodes: Sequence[Episode]) -> Self:
         """Let new good episodes join the demonstrations, and align again.
@@ -268,261 +193,32 @@ class AlignRudder(RichDisplay, Estimator):
         and new are used. Streams and wrappers use the new alignment from their next episode on.
         """
         self._check_fitted()
-        episodes = check_episodes(episodes)
-        encoder, base = self.events_, self.events_.base
-        if isinstance(base, Vocabulary):
-            encoder = self._on(base.extended([base.symbols_of(e) for e in episodes]))
-        encoded = [encoder.encode(e) for e in episodes]
-        return self._join(encoder, encoded, [e.ret for e in episodes], [len(e) for e in episodes])
+        return self._fit(fitting.with_episodes(self, episodes))
 
     def update_events(
         self, sequences: Sequence[Iterable[Hashable]], returns: Sequence[float] | None = None
     ) -> Self:
         """Let new sequences of symbols join the demonstrations, and align again."""
-        listed = check_sequences(sequences)
-        symbols = self._symbol_encoder().extended(listed)
-        encoder = self._on(symbols)
-        returns = check_returns(returns, len(listed))
-        encoded = [Encoded(NO_EVENT, symbols.encode_sequence(s)) for s in listed]
-        if isinstance(encoder, DoneEvents):
-            own = [_paid_at_end(r, e.events) for r, e in zip(returns, encoded, strict=True)]
-            encoded = [encoder.add_to(e, r) for e, r in zip(encoded, own, strict=True)]
-        return self._join(encoder, encoded, returns, [len(s) for s in listed])
+        base = self._symbol_encoder()
+        return self._fit(fitting.with_sequences(self, base, sequences, returns))
 
-    def _on(self, base: EventEncoder) -> EventEncoder:
-        """Return the encoder around one that learned more symbols."""
-        return self.events_.on(base) if isinstance(self.events_, DoneEvents) else base
-
-    def _with_done(
-        self,
-        encoder: EventEncoder,
-        encoded: Sequence[list[Encoded]],
-        own: Sequence[Sequence[np.ndarray]],
-        used: np.ndarray,
-        alike: bool = False,
-    ) -> tuple[EventEncoder, Sequence[list[Encoded]]]:
-        """Return encoder and episodes with the paid step of the demonstrations as an event.
-
-        Args:
-            encoder: The encoder without it.
-            encoded: Demonstrations, random and failed episodes.
-            own: The rewards of their steps.
-            used: Which demonstrations are aligned.
-            alike: See `with_done`.
-        """
-        if not self.done:
-            return encoder, encoded
-        demos = [(encoded[0][int(i)], own[0][int(i)]) for i in used]
-        found = with_done(encoder, [e for e, _ in demos], [r for _, r in demos], alike)
-        if not isinstance(found, DoneEvents):
-            return found, encoded
-        return found, [
-            [found.add_to(e, rewards) for e, rewards in zip(some, paid, strict=True)]
-            for some, paid in zip(encoded, own, strict=True)
-        ]
-
-    def _join(
-        self,
-        encoder: EventEncoder,
-        encoded: list[Encoded],
-        returns: list[float],
-        lengths: list[int],
-    ) -> Self:
-        # What was unknown in an old demonstration that was not used stays so, and it unused.
-        old, n = self.events_.n_events, encoder.n_events
-        known, chance = self.encoded_, self.chance_
-        if n > old:
-            known, chance = [renumbered(e, old, n) for e in known], chance.renumbered(old, n)
-            if isinstance(encoder, DoneEvents):  # it comes after all others
-                known = [renumbered(e, old - 1, n - 1) for e in known]
-                chance = chance.renumbered(old - 1, n - 1)
-        encoded = [*known, *encoded]
-        returns, lengths = [*self.returns_, *returns], [*self.lengths_, *lengths]
-        used = self._choose(returns, lengths, chance.returns)
-        used = used[[encoded[i].sequence.max(initial=NO_EVENT) < n for i in used]]
-        return self._fit(encoder, encoded, returns, lengths, used, chance)
-
-    def _choose(
-        self, returns: Sequence[float], lengths: Sequence[int], random_returns: Sequence[float]
-    ) -> np.ndarray:
-        """Return the demonstrations to align: those that were paid, of them the best."""
-        check_parameters(self.get_params(deep=False))
-        check_undo(self.undo)
-        baseline = baseline_of(self.baseline, random_returns)
-        paid = np.flatnonzero(~failed(returns, baseline)).tolist()
-        if len(returns) >= 2 and not len(paid):
-            raise ValueError(
-                f"the mean return of the demonstrations is {float(np.mean(returns)):g}, which is "
-                f"not above the baseline {baseline:g}; a negative C "
-                "would punish the demonstrated strategy. Give baseline=… the return of an episode "
-                "worth nothing, for example the mean return of random episodes"
-            )
-        best = select_top([returns[i] for i in paid], [lengths[i] for i in paid], self.top_n)
-        chosen = np.array(paid, int)[best]
-        if len(chosen) < 2:
-            failures = f" that did not fail, of {len(returns)}" * (len(returns) > len(chosen))
-            raise ValueError(
-                f"got {len(chosen)} demonstration(s){failures}; at least 2 are needed, as an "
-                "alignment shows what demonstrations have in common"
-            )
-        return chosen
-
-    def _fit(
-        self,
-        encoder: EventEncoder,
-        encoded: list[Encoded],
-        returns: list[float],
-        lengths: list[int],
-        used: np.ndarray,
-        chance: Chance,
-    ) -> Self:
-        undoes = undo_table(encoder, self.undo)
-        # Every good episode ends with "done"; that they share it shows no strategy.
-        done = encoder if isinstance(encoder, DoneEvents) else None
-        encoded = [without_undone(e, undoes) for e in encoded]
-        encoded = encoded if done is None else [done.closed(e) for e in encoded]
-        chance = chance.each(lambda e: without_undone(e, undoes))
-        n = encoder.n_events
-        p = mixed_background([encoded[i].sequence for i in used], chance.counts(n), n)
-        sequences = [(done.without(encoded[i]) if done else encoded[i]).sequence for i in used]
-        scores = scoring_matrix(self.scoring, p, alpha=self.alpha, epsilon=self.epsilon)
-        parts, tree = align_strategies(
-            sequences,
-            encoder.symbols_,
-            scores,
-            gap=self.gap,
-            n_strategies=self.strategies,
-            engine=self.engine,
-            refine=self.refine,
-            progress=self.progress,
-            null=Null.of(sequences, p, chance.sequences(encoder.base.n_events)),
-            by_evidence=self.min_conservation is None,
-        )
-        parts = [part._replace(members=used[part.members]) for part in parts]
-        if done is not None:
-            parts = [_with_last(part, encoded, done.done) for part in parts]
-        self._set(encoder, encoded, returns, lengths, used, chance, p, parts, tree)
-        self.scores_ = scores
-        self._report()
+    def _fit(self, demos: fitting.Demonstrations) -> Self:
+        found = fitting.fit(self, demos)
+        self._take(found)
+        fitting.warn_of(found)
         return self
 
-    def _set(
-        self,
-        encoder: EventEncoder,
-        encoded: list[Encoded],
-        returns: Sequence[float],
-        lengths: Sequence[int],
-        used: np.ndarray,
-        chance: Chance,
-        p: np.ndarray,
-        parts: Sequence[Part],
-        tree: np.ndarray,
-    ) -> None:
-        """Make all that follows from the alignments: profiles, C, sub-goals."""
-        gains = np.asarray(returns, float)
-        self.baseline_ = baseline_of(self.baseline, chance.returns)
-        profiles = [
-            Profile.from_alignment(
-                part.alignment,
-                p,
-                0.5 if self.min_conservation is None else self.min_conservation,
-                columns=part.columns,
-                weights=weights_of(gains[part.members], self.baseline_)
-                if self.weigh_returns
-                else None,
-            )
-            for part in parts
-        ]
-        members = [part.members for part in parts]
-        pssms = [profile.pssm for profile in profiles]
-        skips = [
-            skip_costs(profile.conservation, len(part.members), self.skip)
-            for profile, part in zip(profiles, parts, strict=True)
-        ]
-        undoes = undo_table(encoder, self.undo)
-        scale, factors = scales(pssms, members, encoded, returns, self.baseline_, self.gap, skips)
-        if not np.isfinite(scale):
-            raise ValueError(
-                f"the returns are too large to redistribute: their mean is {gains.mean()}"
-            )
-        scorer = Scorer(
-            [pssm * f for pssm, f in zip(pssms, factors, strict=True)],
-            self.gap,
-            [costs * f for costs, f in zip(skips, factors, strict=True)],
-        )
-        self.scale_ = scale
-        self.events_, self.scorer_ = encoder, scorer
-        self.tables_ = TrackerTables.of(encoder, scorer, scale, undoes=undoes)  # sub-goals: below
-        self.encoded_, self.returns_, self.lengths_ = encoded, list(returns), list(lengths)
-        self.used_, self.chance_ = used, chance
-        self.failures_ = np.flatnonzero(failed(returns, self.baseline_))
-        self.background_, self.tree_ = p, tree
-        self.strategies_: list[Strategy] = []
-        for part, profile in zip(parts, profiles, strict=True):
-            rewards = self._column_rewards(part.members, part.alignment, profile)
-            goals = find_subgoals(
-                profile,
-                rewards,
-                threshold=self.subgoal_threshold,
-                conservation=self.subgoal_conservation,
-                value=self.subgoal_value,
-            )
-            kept = None if part.columns is None else profile.columns
-            self.strategies_.append(
-                Strategy(part.members, part.alignment, profile, rewards, goals, kept)
-            )
-        goals = [[goal.column for goal in strategy.subgoals] for strategy in self.strategies_]
-        self.tables_ = TrackerTables.of(encoder, scorer, scale, goals, undoes)
-        inside = np.concatenate([used[:0], *members])
-        self.outliers_ = np.setdiff1d(used, inside)
-        self.random_share_: float | None = None
-        if chance.random and scale > 0:
-            earned = float(final_scores(scorer, chance.random).mean()) * scale
-            self.random_share_ = earned / float(gains[inside].mean() - self.baseline_)
-
-    def _column_rewards(
-        self, members: np.ndarray, alignment: Alignment, profile: Profile
-    ) -> np.ndarray:
-        """Return each column's mean redistributed reward over the members; a gap counts as zero."""
-        total = np.zeros(alignment.n_columns)
-        for row, i in enumerate(members):
-            rewards = track(self.tables_, self.encoded_[i]).reward
-            steps = np.flatnonzero(self.encoded_[i].events != NO_EVENT)
-            columns = alignment.column_of(row)
-            if self.encoded_[i].start != NO_EVENT:
-                columns = columns[1:]  # the start state earns nothing
-            total[columns] += rewards[steps]
-        return total[profile.columns] / len(members)
-
-    def _report(self) -> None:
-        n = len(self.encoded_)
-        if len(self.failures_):
-            warn(
-                f"demonstrations {self.failures_.tolist()} of {n} failed: their returns are "
-                f"{[float(f'{self.returns_[i]:.4g}') for i in self.failures_]}, not above the "
-                f"baseline {self.baseline_:g} or far below the others'. They are not aligned",
-                stacklevel=5,
-            )
-        known = self.events_.base.n_events
-        if not any((self.encoded_[i].sequence < known).any() for i in self.used_):
-            what = "no demonstration holds an event"
-        elif not self.strategies_:
-            what = "the demonstrations share no strategy beyond chance"
-        elif self.scale_ == 0.0:
-            what = "the demonstrations score zero against their own profile"
-        else:
-            if len(self.outliers_):
-                warn(
-                    f"demonstrations {self.outliers_.tolist()} of {n} agree with no other one and "
-                    "are not part of a strategy",
-                    stacklevel=5,
-                )
-            return
-        warn(
-            f"{what}, so nothing can be redistributed: every episode keeps its episodic reward, "
-            "given at its end as the correction. Other events may help (fewer, or a function)",
-            stacklevel=5,
-        )
+    def _take(self, found: fitting.Fit) -> None:
+        """Keep what was learned."""
+        demos = found.demonstrations
+        self.events_, self.encoded_ = demos.encoder, demos.encoded
+        self.returns_, self.lengths_ = demos.returns, demos.lengths
+        self.used_, self.chance_ = demos.used, demos.chance
+        self.background_, self.scores_, self.tree_ = found.background, found.scores, found.tree
+        self.baseline_, self.random_share_ = found.baseline, found.random_share
+        self.failures_, self.outliers_ = found.failures, found.outliers
+        self.scale_, self.scorer_, self.tables_ = found.scale, found.scorer, found.tables
+        self.strategies_ = found.strategies
 
     # What was learned
 
@@ -596,7 +292,7 @@ class AlignRudder(RichDisplay, Estimator):
         events = self._symbol_encoder().encode_sequence(sequence)
         encoded = Encoded(NO_EVENT, events)
         if isinstance(self.events_, DoneEvents):
-            encoded = self.events_.add_to(encoded, _paid_at_end(float(ret), events))
+            encoded = self.events_.add_to(encoded, fitting.paid_at_end(float(ret), events))
         return Redistribution.at_end(track(self.tables_, encoded), float(ret))
 
     def stream(self) -> Stream:
@@ -738,20 +434,3 @@ class AlignRudder(RichDisplay, Estimator):
         """Return events, alignment, consensus and sub-goals of every strategy as text."""
         self._check_fitted()
         return summary.as_text(self)
-
-
-def _paid_at_end(ret: float, events: np.ndarray) -> np.ndarray:
-    """Return rewards (T,) that the last event alone is paid."""
-    own, happened = np.zeros(len(events)), np.flatnonzero(events != NO_EVENT)
-    own[happened[-1:]] = ret
-    return own
-
-
-def _with_last(part: Part, encoded: Sequence[Encoded], event: int) -> Part:
-    """Return a strategy with one more column behind its alignment, of an event that ends it."""
-    held = [event in encoded[i].events for i in part.members]
-    alignment = part.alignment.appended(held, event)
-    columns = part.columns
-    if columns is not None:
-        columns = np.append(columns, alignment.n_columns - 1)
-    return Part(part.members, alignment, columns)

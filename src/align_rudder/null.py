@@ -45,22 +45,25 @@ def directedness(sequences: Sequence[np.ndarray]) -> float:
     one before with a purpose, or all are drawn at random from many kinds, it is near 1.
     """
     kinds = 1 + max((int(s.max()) for s in sequences if len(s)), default=0)
-    lengths = np.array([len(s) for s in sequences])
-    flat = np.concatenate([np.empty(0, np.int64), *sequences])
-    steps = np.arange(len(flat)) < len(flat) - 1
-    steps[np.cumsum(lengths)[lengths > 0] - 1] = False  # the last of each is followed by nothing
-    first = np.flatnonzero(steps)
+    flat, ends = _chained(sequences)
+    first = np.delete(np.arange(len(flat)), ends)
     a, b = flat[first], flat[first + 1]
     first, a, b = (x[a != b] for x in (first, a, b))
     if not len(a):
         return 1.0
-    owner = np.repeat(np.arange(len(lengths)), lengths)[first]
+    owner = np.searchsorted(ends, first)
     low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b)
     ways = (owner * kinds + low) * kinds + high
     order = np.argsort(ways, kind="stable")
     begins = np.flatnonzero(np.diff(ways[order], prepend=-1))
     net = np.add.reduceat(np.where(a < b, 1, -1)[order], begins)
     return float(np.abs(net).sum() / len(a))
+
+
+def _chained(sequences: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return sequences one behind the other, and where each ends; empty ones are left out."""
+    lengths = np.array([len(s) for s in sequences if len(s)], int)
+    return np.concatenate([np.empty(0, np.int32), *sequences]), np.cumsum(lengths) - 1
 
 
 def renumbered(encoded: Encoded, old: int, new: int) -> Encoded:
@@ -153,12 +156,13 @@ class Null:
         if n > _MOST_KINDS:
             return cls(p, np.tile(p, (n, 1)), p, recorded)
         first, counts = p.copy(), np.tile(p, (n, 1))
-        for sequence in recorded or sequences:
-            if len(sequence):
-                first[sequence[0]] += 1
-                np.add.at(counts, (sequence[:-1], sequence[1:]), 1.0)
-                if not recorded:
-                    np.add.at(counts, (sequence[1:], sequence[:-1]), 1.0)
+        flat, ends = _chained(recorded or sequences)
+        if len(flat):
+            first += np.bincount(flat[np.append(0, ends[:-1] + 1)], minlength=n)
+            steps = np.delete(np.arange(len(flat)), ends)
+            ways = flat[steps].astype(np.int64) * n + flat[steps + 1]
+            seen = np.bincount(ways, minlength=n * n).reshape(n, n)
+            counts += seen if recorded else seen + seen.T
         return cls(first / first.sum(), counts / counts.sum(axis=1, keepdims=True), p, recorded)
 
     def sample(self, lengths: Sequence[int], rng: np.random.Generator) -> list[np.ndarray]:

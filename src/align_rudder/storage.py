@@ -27,6 +27,7 @@ from align_rudder.files import (
     decode_symbol,
     encode_symbol,
 )
+from align_rudder.fitting import Demonstrations, learn
 from align_rudder.groups import Part
 from align_rudder.null import Chance, mixed_background
 from align_rudder.presets import PAPER
@@ -172,18 +173,16 @@ def load_model(
         known = scores if given is None else given
         model = cls(encoder.base, scoring=known, undo=undo, **header["parameters"])
         check_tree(arrays["tree"], "the tree")
-        model._set(
+        demos = Demonstrations(
             encoder,
             encoded,
             arrays["returns"].tolist(),
             arrays["lengths"].tolist(),
             used,
             chance,
-            p,
-            _strategies(contents, encoded, used, encoder.symbols_, model.gap),
-            arrays["tree"],
         )
-        model.scores_ = scores
+        parts = _strategies(contents, encoded, used, encoder.symbols_, model.gap)
+        model._take(learn(model, demos, p, scores, parts, arrays["tree"]))
         return model
 
 

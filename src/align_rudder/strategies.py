@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
 from align_rudder.agreement import agreement
 from align_rudder.alignment import (
+    Alignment,
     align_ids,
     check_options,
     guide_tree,
     pairwise_scores,
     progressive,
 )
-from align_rudder.evidence import kept_columns
+from align_rudder.evidence import Kept, directed_evidence, kept_columns
 from align_rudder.groups import LEAST, Group, Part, evident_groups, members_below
 from align_rudder.null import Null, directedness
 from align_rudder.sampling import attach, attach_to_tree, sample_of
@@ -66,40 +68,63 @@ def find_strategies(
         as many random pairs reaches) or large (at least 0.5). Who is in no group then joins the
         one with which it agrees.
     """
-    groups = _groups(sequences, pair_scores, tree, scores, gap, n_strategies, null)
+    if n_strategies is not None:
+        return [group.members for group in _cut(tree, n_strategies)]
+    if null is None:
+        null = Null.of(sequences, background(sequences, len(scores)))
+    guide = _Guide(scores, pair_scores, tree, progressive(sequences, tree, scores, gap))
+    groups = _groups(sequences, guide, gap, null, lambda: _are_directed(sequences, null))
     return [group.members for group in groups]
+
+
+def _cut(tree: np.ndarray, n_strategies: int) -> list[Group]:
+    """Return so many groups of demonstrations, the largest first: all merges but the last ones."""
+    n, below = len(tree) + 1, members_below(tree)
+    if not 1 <= n_strategies <= n:
+        raise ValueError(f"{n_strategies} strategies asked for {n} demonstrations; use 1 to {n}")
+    whole = set(range(n, 2 * n - n_strategies))
+    inside = {int(child) for node in whole for child in tree[node - n, :2]}
+    top = (whole | set(range(n))) - inside
+    return _sorted([Group(below[node], None) for node in top])
+
+
+@dataclass(frozen=True, eq=False)
+class _Guide:
+    """Demonstrations aligned along their tree: scores, pairs, tree, a matrix for each node."""
+
+    scores: np.ndarray
+    pairs: np.ndarray
+    tree: np.ndarray
+    matrices: Sequence[np.ndarray]
+
+    @classmethod
+    def of(
+        cls, sequences: Sequence[np.ndarray], scores: np.ndarray, gap: float, progress: bool
+    ) -> _Guide:
+        pairs = pairwise_scores(sequences, scores, gap, progress=progress)
+        tree = guide_tree(pairs)
+        return cls(scores, pairs, tree, progressive(sequences, tree, scores, gap, progress))
 
 
 def _groups(
     sequences: Sequence[np.ndarray],
-    pair_scores: np.ndarray,
-    tree: np.ndarray,
-    scores: np.ndarray,
+    guide: _Guide,
     gap: float,
-    n_strategies: int | None,
-    null: Null | None,
-    progress: bool = False,
+    null: Null,
+    directed: Callable[[], bool],
 ) -> list[Group]:
     """Return the groups of demonstrations, the largest first, with their alignments."""
+    pair_scores, tree, scores = guide.pairs, guide.tree, guide.scores
+    matrices = guide.matrices
     n, below = len(sequences), members_below(tree)
-    if n_strategies is not None:
-        if not 1 <= n_strategies <= n:
-            raise ValueError(
-                f"{n_strategies} strategies asked for {n} demonstrations; use 1 to {n}"
-            )
-        whole = set(range(n, 2 * n - n_strategies))  # all merges but the last ones
-        inside = {int(child) for node in whole for child in tree[node - n, :2]}
-        top = (whole | set(range(n))) - inside
-        return _sorted([Group(below[node], None) for node in top])
-    if null is None:
-        null = Null.of(sequences, background(sequences, len(scores)))
-    matrices = progressive(sequences, tree, scores, gap, progress)
-    evident = evident_groups(tree, matrices, null)
+    evident = evident_groups(tree, below, matrices, null)
     taken = set(np.concatenate([g.members for g in evident]).tolist()) if evident else set()
     chance = null if null.recorded else None
+    if len(taken) == n:
+        return _sorted(evident)
     groups, stack = list(evident), [len(below) - 1]
-    if not null.recorded and directedness(sequences) < _DIRECTED:
-        stack = []  # they may be random walks, which agree more than shuffled ones
+    if not directed():
+        stack = []
     while stack:
         node = stack.pop()
         members = below[node]
@@ -115,6 +140,11 @@ def _groups(
     if len(alone) and groups:
         groups = _joined(groups, alone, sequences, pair_scores, scores, gap, null)
     return _sorted(groups)
+
+
+def _are_directed(sequences: Sequence[np.ndarray], null: Null) -> bool:
+    """Return whether agreement may decide: random walks agree more than shuffled ones, too."""
+    return bool(null.recorded) or directedness(sequences) >= _DIRECTED
 
 
 def _joined(
@@ -210,29 +240,28 @@ def align_strategies(
     check_options(engine, gap)
     chosen = sample_of(len(sequences))
     some = [sequences[i] for i in chosen]
-    total = sum(len(s) for s in sequences)
-    scores, step = quantise(scores, len(sequences) * max(total, 1))
+    scores, step = quantise(scores, _terms(sequences))
     gap = on_grid(gap, step)
-    pairs = pairwise_scores(some, scores, gap, progress=progress)
-    tree = guide_tree(pairs)
     if null is None:
         null = Null.of(some, background(some, len(scores)))
-    groups = _groups(some, pairs, tree, scores, gap, n_strategies, null, progress)
+    guide, whole = _Guide.of(some, scores, gap, progress), None
+    directed = cache(lambda: _are_directed(some, null))
+    if n_strategies is None:
+        groups = _groups(some, guide, gap, null, directed)
+    else:
+        groups = _cut(guide.tree, n_strategies)
     if not groups and by_evidence:
-        if _are_one(some, symbols, scores, gap, tree, null, engine, refine):
-            groups = [Group(np.arange(len(some)), None)]
-        else:  # with other scores, to which rare events matter less
-            plain = _plain(some, null)
-            other = pairwise_scores(some, plain, gap, progress=progress)
-            groups = _groups(some, other, guide_tree(other), plain, gap, None, null, progress)
-            if groups:
-                pairs, tree = other, guide_tree(other)
-    parts = []
+        other = _Guide.of(some, _plain(some, null), gap, progress)
+        whole = _whole(some, symbols, (guide, other), gap, null, engine, refine)
+        if whole is None:
+            groups = _groups(some, other, gap, null, directed)
+        guide = other if groups or whole else guide
+    parts = [] if whole is None else [whole]
     for group in groups:
-        members = group.members
-        subtree = tree if len(members) == len(some) else None
+        members, pairs = group.members, guide.pairs
+        tree = guide.tree if len(members) == len(some) else None
         if 1 < len(members) < len(some):
-            subtree = guide_tree(pairs[np.ix_(members, members)])
+            tree = guide_tree(pairs[np.ix_(members, members)])
         alignment = align_ids(
             [some[i] for i in members],
             symbols,
@@ -240,88 +269,130 @@ def align_strategies(
             gap=gap,
             engine=engine,
             refine=refine,
-            tree=subtree,
+            tree=tree,
             matrix=group.matrix,
             progress=progress,
         )
         part = Part(members, alignment)
-        parts.append(_pruned(part, null, engine, refine) if by_evidence else part)
+        if by_evidence:
+            part = _pruned(part, null, engine, refine, evident=n_strategies is None)
+        parts.append(part)
+    tree = guide.tree
     if len(some) < len(sequences):
         parts = attach(parts, chosen, sequences)
         tree = attach_to_tree(tree, chosen, sequences)
     return parts, tree
 
 
-def _are_one(
-    sequences: Sequence[np.ndarray],
-    symbols: Sequence[Hashable],
-    scores: np.ndarray,
-    gap: float,
-    tree: np.ndarray,
-    null: Null,
-    engine: str,
-    refine: int,
-) -> bool:
-    """Return whether all together are a strategy, by their best alignment."""
-    options = {"gap": gap, "engine": engine, "refine": refine, "tree": tree}
-    whole = align_ids(sequences, symbols, scores, **options)
-    part = _pruned(Part(np.arange(len(sequences)), whole), null, engine, refine)
-    if part.columns is None:
-        return False
-    kept = kept_columns(part.alignment.matrix, null, directed=0.0)
-    return kept.evidence >= LEAST and kept.directed > 0
+def _terms(sequences: Sequence[np.ndarray]) -> int:
+    """Return how many scores a sum over an alignment has at most (`quantise`)."""
+    return len(sequences) * max(sum(len(s) for s in sequences), 1)
 
 
 def _plain(sequences: Sequence[np.ndarray], null: Null) -> np.ndarray:
     """Return the scores −ln p of events."""
-    total = sum(len(s) for s in sequences)
-    return quantise(log_frequency(null.p), len(sequences) * max(total, 1))[0]
+    return quantise(log_frequency(null.p), _terms(sequences))[0]
 
 
-def _pruned(part: Part, null: Null, engine: str, refine: int) -> Part:
+def _whole(
+    sequences: Sequence[np.ndarray],
+    symbols: Sequence[Hashable],
+    guides: Sequence[_Guide],
+    gap: float,
+    null: Null,
+    engine: str,
+    refine: int,
+) -> Part | None:
+    """Return all demonstrations as one strategy if, at their best, they are one.
+
+    Args:
+        sequences: Event ids of each demonstration.
+        symbols: The symbol of each event.
+        guides: The demonstrations aligned with the model's scores, and with −ln p.
+        gap: The gap cost.
+        null: What sequences look like by chance.
+        engine: As for `align_ids`.
+        refine: Rounds of refinement with the model's scores. With −ln p, there are more, as long
+            as a column is more than chance.
+    """
+
+    def refined(guide: _Guide, matrix: np.ndarray, rounds: int) -> tuple[Alignment, Kept]:
+        options = {"gap": gap, "engine": engine, "tree": guide.tree, "matrix": matrix}
+        new = align_ids(sequences, symbols, guide.scores, refine=rounds, **options)
+        return new, kept_columns(new.matrix, null)
+
+    found: list[tuple[Alignment, Kept]] = []
+    scores = quantise(guides[0].scores, _terms(sequences))[0]
+    for guide, first, then in ((guides[0], 0, refine), (guides[1], 1, _ROUNDS - 1)):
+        alignment, kept = refined(guide, guide.matrices[-1], first)
+        if len(kept.columns):
+            alignment, kept = refined(guide, alignment.matrix, then)
+            found.append((replace(alignment, scores=scores), kept))
+    for alignment, kept in sorted(found, key=lambda one: -one[1].evidence):
+        alignment, kept = _for_kept(alignment, kept, null, engine, refine)
+        directed = directed_evidence(alignment.matrix, kept, null, enough=0.0)
+        if kept.evidence >= LEAST and directed > 0:
+            return Part(np.arange(len(sequences)), alignment, kept.columns)
+    return None
+
+
+def _pruned(part: Part, null: Null, engine: str, refine: int, evident: bool) -> Part:
     """Return a strategy with the columns that are more than chance, aligned again for them.
 
     An alignment with scores −ln p, to which rare events matter less, takes its place where there
-    is more evidence for it. Events that are in no kept column hardly count when it is aligned
-    once more, so that the others line up. If no column is more than chance, `columns` stays
-    None, and a share decides.
+    is more evidence for it. That begins with the present one if the strategy is `evident` from
+    it. If no column is more than chance, `columns` stays None, and a share decides.
     """
     alignment = part.alignment
     kept = kept_columns(alignment.matrix, null)
-    sequences, scores = alignment.sequences, alignment.scores
-    if len(sequences) > 1:
-        plain = _plain(sequences, null)
-        new = align_ids(
-            sequences,
-            alignment.symbols,
-            plain,
-            gap=alignment.gap,
-            engine=engine,
-            refine=_ROUNDS,
-            tree=alignment.tree,
-        )
-        found = kept_columns(new.matrix, null)
-        if found.evidence > kept.evidence:
-            alignment, kept = replace(new, scores=scores, gap=alignment.gap), found
+    if len(alignment) > 1:
+        plain = _plain(alignment.sequences, null)
+        matrix, rounds = (alignment.matrix, 1) if evident else (None, _ROUNDS)
+        alignment, kept = _again(alignment, kept, null, engine, plain, rounds, matrix)
     if not len(kept.columns):
         return part
-    for _ in range(2 if len(sequences) > 1 else 0):
-        faint = np.setdiff1d(np.arange(len(scores)), alignment.matrix[:, kept.columns])
-        if not len(faint):
-            break
-        again = scores.copy()
-        again[faint, faint] *= _FAINT
-        new = align_ids(
-            sequences,
-            alignment.symbols,
-            again,
-            gap=alignment.gap,
-            engine=engine,
-            refine=refine,
-            tree=alignment.tree,
-        )
-        found = kept_columns(new.matrix, null)
-        if found.evidence <= kept.evidence:
-            break
-        alignment, kept = replace(new, scores=scores, gap=alignment.gap), found
+    alignment, kept = _for_kept(alignment, kept, null, engine, refine)
     return Part(part.members, alignment, kept.columns)
+
+
+def _for_kept(
+    alignment: Alignment, kept: Kept, null: Null, engine: str, refine: int
+) -> tuple[Alignment, Kept]:
+    """Line up the events of kept columns once more; others hardly count for that."""
+    for _ in range(2 if len(alignment) > 1 else 0):
+        before, strong = kept, np.zeros(len(alignment.scores) + 1, bool)
+        strong[alignment.matrix[:, kept.columns]] = True  # a gap is the last
+        faint = np.flatnonzero(~strong[:-1])
+        if len(faint):
+            scores = alignment.scores.copy()
+            scores[faint, faint] *= _FAINT
+            alignment, kept = _again(alignment, kept, null, engine, scores, refine)
+        if kept is before:
+            break
+    return alignment, kept
+
+
+def _again(
+    alignment: Alignment,
+    kept: Kept,
+    null: Null,
+    engine: str,
+    scores: np.ndarray,
+    refine: int,
+    matrix: np.ndarray | None = None,
+) -> tuple[Alignment, Kept]:
+    """Align with other scores, from a matrix or along the tree; return what has more evidence."""
+    new = align_ids(
+        alignment.sequences,
+        alignment.symbols,
+        scores,
+        gap=alignment.gap,
+        engine=engine,
+        refine=refine,
+        tree=alignment.tree,
+        matrix=matrix,
+    )
+    found = kept_columns(new.matrix, null)
+    if found.evidence <= kept.evidence:
+        return alignment, kept
+    return replace(new, scores=alignment.scores, gap=alignment.gap), found

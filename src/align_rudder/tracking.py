@@ -26,7 +26,7 @@ import numpy as np
 from gymnasium import spaces
 
 from align_rudder._compile import njit
-from align_rudder.episodes import Episode, Tree
+from align_rudder.episodes import Episode, Tree, tree_index
 from align_rudder.events import DoneEvents, Encoded, EventEncoder, SymbolEvents
 from align_rudder.events.spaces import check_space
 from align_rudder.redistribution import Redistribution, Scorer, Step, advance
@@ -207,7 +207,10 @@ class TrackerTables:
 class TrackedModel(Protocol):
     """A fitted model with the tables of its tracker."""
 
-    tables_: TrackerTables
+    @property
+    def tables_(self) -> TrackerTables:
+        """The tables as they are now."""
+        ...
 
 
 @njit(cache=True, nogil=True)
@@ -457,6 +460,19 @@ class Stream(_Running):
         return self.ret - self.given
 
 
+class _Some(Sequence[Mapping[str, Any]]):
+    """Some of the infos, looked up when asked for."""
+
+    def __init__(self, infos: Sequence[Mapping[str, Any]], where: np.ndarray) -> None:
+        self._infos, self._where = infos, where
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._infos[int(self._where[i])]
+
+
 class VectorStream(_Running):
     """Many running episodes, in arrays with one entry for each.
 
@@ -556,9 +572,14 @@ class VectorStream(_Running):
     ) -> np.ndarray:
         """Add a transition to each episode (of `mask`); return the redistributed rewards (n,)."""
         encoder = self._tables.encoder
-        events = encoder.transition_events(obs, actions, rewards, next_obs, infos)
-        if mask is not None:
-            events = np.where(mask, events, NO_EVENT)
+        if mask is None:
+            events = encoder.transition_events(obs, actions, rewards, next_obs, infos)
+        else:  # for the others there is no transition that a function could be asked about
+            where, events = np.flatnonzero(mask), np.full(self.n, NO_EVENT)
+            acted: Any = np.asarray(actions) if isinstance(actions, list) else actions
+            before, acted, after = (tree_index(tree, where) for tree in (obs, acted, next_obs))
+            some = _Some(infos, where)
+            events[where] = encoder.transition_events(before, acted, rewards[where], after, some)
             rewards = np.where(mask, rewards, 0.0)
         if encoder.collapse_runs:
             events = np.where(events == self._last, NO_EVENT, events)

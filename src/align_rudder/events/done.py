@@ -33,6 +33,7 @@ class DoneEvents(EventEncoder):
 
     def __init__(self, base: EventEncoder, level: float, name: str = DONE) -> None:
         self._base, self.level, self.name = base, float(level), name
+        self._done = base.n_events
         while name in base.symbols_:
             name += "!"
         self.symbols_ = [*base.symbols_, name]
@@ -57,7 +58,7 @@ class DoneEvents(EventEncoder):
     @property
     def done(self) -> int:
         """The event "done"."""
-        return self.base.n_events
+        return self._done
 
     def on(self, base: EventEncoder) -> DoneEvents:
         """Return the same around another encoder, one that learned more symbols."""
@@ -84,9 +85,9 @@ class DoneEvents(EventEncoder):
         self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
     ) -> int:
         if reward >= self.level:
-            return self.done
-        event = self.base.transition_event(obs, action, reward, next_obs, info)
-        return event if event < self.done else self.done + 1
+            return self._done
+        event = self._base.transition_event(obs, action, reward, next_obs, info)
+        return event if event < self._done else self._done + 1
 
     def transition_events(
         self,
@@ -182,7 +183,7 @@ def with_done(
         warn(
             f"demonstrations go on for {int(np.median(late))} steps after the last one that is "
             "paid; what they do there does not count. Cut them at that step",
-            stacklevel=5,
+            stacklevel=6,  # of who calls `fit`
         )
     paid = [int(e.events[t]) for e, t in zip(encoded, steps, strict=True)]
     elsewhere = {e.start for e in encoded}

@@ -16,6 +16,7 @@ import numpy as np
 
 from align_rudder.episodes import Episode, tree_index
 from align_rudder.gym.live import Tracker
+from align_rudder.gym.logs import EventFunction, with_events
 from align_rudder.gym.sb3_cloning import ValueBurnIn, clone
 from align_rudder.gym.wrapper import copied, resolve_model
 from align_rudder.settlement import Accounts, Settlement
@@ -81,11 +82,18 @@ class _Redistributing:
     buffer_size: int
     handle_timeout_termination: bool
 
-    def _attach(
-        self, model: RewardModel | str | os.PathLike[str], settlement: Settlement | str
+    def __init__(
+        self,
+        *args: Any,
+        model: RewardModel | str | os.PathLike[str],
+        settlement: Settlement | str = "even",
+        events: EventFunction | None = None,
+        **kwargs: Any,
     ) -> None:
+        super().__init__(*args, **kwargs)
         self.model, self.settlement = resolve_model(model), Settlement.of(settlement)
-        self._stream = self.model.vector_stream(self.n_envs)
+        self._logs = with_events(self.model, events)
+        self._stream = self._logs.vector_stream(self.n_envs)
         self._accounts = Accounts(self.settlement, self.n_envs, self.model.return_range_)
         self._written = 0  # transitions of each environment so far, also those overwritten
         self.restart()
@@ -132,6 +140,20 @@ class _Redistributing:
         self._fresh, self._reached = ended, copied(next_obs)
         return paid
 
+    def add(
+        self,
+        obs: Any,
+        next_obs: Any,
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
+        infos: list[dict[str, Any]],
+    ) -> None:
+        """Add a transition of each environment with its redistributed reward."""
+        reward = self._redistributed(obs, next_obs, action, reward, done, infos)
+        super().add(obs, next_obs, action, reward, done, infos)  # pyright: ignore[reportAttributeAccessIssue]
+        self._settle()
+
     def _settle(self) -> None:
         """Spread the rest of each episode that has ended over those of its steps still here."""
         if self.settlement.kind != "even":
@@ -168,60 +190,13 @@ class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
         model: A fitted model or the path of a saved one.
         settlement: "even", "last", "beside" or, with the learner's γ,
             `Settlement("potential", gamma=…)`.
+        events: For a model of event logs: what happened in a step, as for the wrapper.
         **kwargs: As for `ReplayBuffer`.
     """
-
-    def __init__(
-        self,
-        *args: Any,
-        model: RewardModel | str | os.PathLike[str],
-        settlement: Settlement | str = "even",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        self._attach(model, settlement)
-
-    def add(
-        self,
-        obs: np.ndarray,
-        next_obs: np.ndarray,
-        action: np.ndarray,
-        reward: np.ndarray,
-        done: np.ndarray,
-        infos: list[dict[str, Any]],
-    ) -> None:
-        """Add a transition of each environment with its redistributed reward."""
-        reward = self._redistributed(obs, next_obs, action, reward, done, infos)
-        super().add(obs, next_obs, action, reward, done, infos)
-        self._settle()
 
 
 class RedistributedDictReplayBuffer(_Redistributing, DictReplayBuffer):
     """The same for dict observations."""
-
-    def __init__(
-        self,
-        *args: Any,
-        model: RewardModel | str | os.PathLike[str],
-        settlement: Settlement | str = "even",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        self._attach(model, settlement)
-
-    def add(
-        self,
-        obs: dict[str, np.ndarray],
-        next_obs: dict[str, np.ndarray],
-        action: np.ndarray,
-        reward: np.ndarray,
-        done: np.ndarray,
-        infos: list[dict[str, Any]],
-    ) -> None:
-        """Add a transition of each environment with its redistributed reward."""
-        reward = self._redistributed(obs, next_obs, action, reward, done, infos)
-        super().add(obs, next_obs, action, reward, done, infos)
-        self._settle()
 
 
 def fill_replay_buffer(
@@ -229,6 +204,7 @@ def fill_replay_buffer(
     episodes: Sequence[Episode],
     model: RewardModel | str | os.PathLike[str] | None = None,
     settlement: Settlement | str | None = None,
+    events: EventFunction | None = None,
 ) -> int:
     """Put demonstrations into a replay buffer with their redistributed rewards.
 
@@ -237,6 +213,8 @@ def fill_replay_buffer(
         episodes: The demonstrations.
         model: The model; None for that of a redistributed buffer.
         settlement: How rewards are settled; None for the buffer's own way, or "even".
+        events: For a model of event logs: what happened in a step; None for the function of a
+            redistributed buffer.
 
     Returns:
         How many transitions were added. A buffer for n environments takes n transitions at once;
@@ -245,9 +223,9 @@ def fill_replay_buffer(
     if model is None:
         if not isinstance(buffer, _Redistributing):
             raise ValueError("the buffer has no model of its own; give model=…")
-        fitted = buffer.model
+        fitted = buffer._logs if events is None else with_events(buffer.model, events)
     else:
-        fitted = resolve_model(model)
+        fitted = with_events(resolve_model(model), events)
     steps = [(episode, t) for episode in episodes for t in range(len(episode))]
     own = buffer.settlement if isinstance(buffer, _Redistributing) else "even"
     settlement = own if settlement is None else settlement

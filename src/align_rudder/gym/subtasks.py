@@ -7,17 +7,16 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.utils import RecordConstructorArgs
 
 from align_rudder.gym.spaces import ProgressSpace
-from align_rudder.gym.wrapper import copied, resolve_model
+from align_rudder.gym.wrapper import Redistributing, copied
 from align_rudder.model import AlignRudder
-from align_rudder.settlement import Account, Settlement
+from align_rudder.settlement import Account
 
 __all__ = ["SubTaskReward"]
 
 
-class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
+class SubTaskReward(gym.Wrapper, Redistributing):
     """Pays the reward of a sub-goal on the step that reaches it, and shows which one is next.
 
     The redistributed reward of a sub-task depends on how it was done; at its end it is due, as that
@@ -71,25 +70,17 @@ class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
         successes: float = 100,
         observe_subgoal: bool = True,
     ) -> None:
-        RecordConstructorArgs.__init__(
-            self,
-            model=os.fspath(model) if isinstance(model, os.PathLike) else model,
-            settlement=settlement,
-            gamma=gamma,
-            fade=fade,
-            successes=successes,
-            observe_subgoal=observe_subgoal,
-            _disable_deepcopy=True,
-        )
         gym.Wrapper.__init__(self, env)
-        fitted = resolve_model(model)
+        self._set_up(
+            model, settlement, gamma, fade, successes, observe_subgoal=observe_subgoal
+        )
+        fitted = self.model
         if not isinstance(fitted, AlignRudder):
             raise ValueError(
                 f"the model is a {type(fitted).__name__}, which has no sub-goals; give a fitted "
                 "AlignRudder"
             )
-        self.model, self.settlement = fitted, Settlement(settlement, gamma, fade, successes)
-        self._account = Account(self.settlement, fitted.return_range_)
+        self._fitted, self._account = fitted, Account(self.settlement, fitted.return_range_)
         self._stream = fitted.stream()
         self._stream.check_space(env.observation_space)
         self._first = self._places()
@@ -97,12 +88,11 @@ class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
         if observe_subgoal:
             space = ProgressSpace(env.observation_space, int(self._first[-1]), "subgoal")
             self._observed_space, self.observation_space = space, space.space
-        self._obs: Any = None
         self._running, self._due = False, 0.0
 
     def _places(self) -> np.ndarray:
         """Return where the places of each strategy begin, and their number."""
-        counts = [len(strategy.subgoals) for strategy in self.model.strategies_]
+        counts = [len(strategy.subgoals) for strategy in self._fitted.strategies_]
         if not any(counts):
             raise ValueError(
                 "the model has no sub-goals, so there is nothing to pay; look at model.summary(): "
@@ -133,7 +123,7 @@ class SubTaskReward(gym.Wrapper, RecordConstructorArgs):
         obs, reward, terminated, truncated, info = self.env.step(action)
         stream = self._stream
         self._due += stream.step(self._obs, action, float(reward), obs, info)
-        goals = self.model.strategies_[stream.strategy].subgoals
+        goals = self._fitted.strategies_[stream.strategy].subgoals
         reached = any(goal.column == stream.column for goal in goals)
         share = 0.0
         if reached:

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from align_rudder.episodes import tree_index
+from align_rudder.gym.logs import EventFunction, with_events
 from align_rudder.gym.wrapper import Redistributing, copied
 from align_rudder.settlement import Accounts
 from align_rudder.tracking import RewardModel
@@ -39,6 +40,7 @@ class RedistributeReward(VectorWrapper, Redistributing):
         successes: After how many successes of each sub-environment, on average, "annealed" pays no
             shares any more.
         observe_progress: Whether to append the position on the profile to the observation.
+        events: For a model of event logs: what happened in a step, as for the single wrapper.
     """
 
     def __init__(
@@ -50,10 +52,12 @@ class RedistributeReward(VectorWrapper, Redistributing):
         fade: float = 0.01,
         successes: float = 100,
         observe_progress: bool = True,
+        events: EventFunction | None = None,
     ) -> None:
         VectorWrapper.__init__(self, env)
-        self._set_up(model, settlement, gamma, fade, successes, observe_progress)
-        self._stream = self.model.vector_stream(env.num_envs)
+        observed = {"observe_progress": observe_progress, "events": events}
+        self._set_up(model, settlement, gamma, fade, successes, **observed)
+        self._stream = with_events(self.model, events).vector_stream(env.num_envs)
         self._accounts = Accounts(self.settlement, env.num_envs, self.model.return_range_)
         mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         self._mode = AutoresetMode(mode)

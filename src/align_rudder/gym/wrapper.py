@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from align_rudder._warnings import warn
+from align_rudder.gym.logs import EventFunction, with_events
 from align_rudder.gym.spaces import ProgressSpace
 from align_rudder.settlement import Account, Settlement
 from align_rudder.tracking import AnyStream, AnyVectorStream, RewardModel
@@ -70,7 +71,7 @@ def warn_of_keys(info: Mapping[str, Any]) -> None:
 
 
 class Redistributing(RecordConstructorArgs):
-    """What the wrapper of one environment and that of many share."""
+    """What the wrapper of one environment, that of many and that of sub-tasks share."""
 
     def _set_up(
         self,
@@ -79,7 +80,6 @@ class Redistributing(RecordConstructorArgs):
         gamma: float,
         fade: float,
         successes: float,
-        observe_progress: bool,
         **others: Any,
     ) -> None:
         """Keep the arguments, from which `env.spec` makes the wrapper again."""
@@ -90,7 +90,6 @@ class Redistributing(RecordConstructorArgs):
             gamma=gamma,
             fade=fade,
             successes=successes,
-            observe_progress=observe_progress,
             **{name: value for name, value in others.items() if value is not None},
             _disable_deepcopy=True,
         )
@@ -159,15 +158,13 @@ class RedistributeReward(gym.Wrapper, Redistributing):
         fade: float = 0.01,
         successes: float = 100,
         observe_progress: bool = True,
-        events: Callable[..., Hashable | None] | None = None,
+        events: EventFunction | None = None,
     ) -> None:
         gym.Wrapper.__init__(self, env)
-        self._set_up(model, settlement, gamma, fade, successes, observe_progress, events=events)
-        self._stream = self.model.stream()
+        observed = {"observe_progress": observe_progress, "events": events}
+        self._set_up(model, settlement, gamma, fade, successes, **observed)
+        self._stream = with_events(self.model, events).stream()
         self._account = Account(self.settlement, self.model.return_range_)
-        self._events = events
-        if events is not None and not hasattr(self._stream, "step_event"):
-            raise ValueError("events=… needs a model of event logs, fitted with fit_events")
         space = env.observation_space
         self._progress = self._progress_of(self._stream, space, observe_progress)
         if self._progress is not None:
@@ -179,7 +176,7 @@ class RedistributeReward(gym.Wrapper, Redistributing):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         obs, info = self.env.reset(seed=seed, options=options)
-        self._stream.reset(obs if self._events is None else None)
+        self._stream.reset(obs)
         self._account.reset()
         if self._progress is not None:
             self._progress.check(self._stream.n_cells)
@@ -197,11 +194,7 @@ class RedistributeReward(gym.Wrapper, Redistributing):
         reward = float(reward)
         stream = self._stream
         self._look_at(info)
-        if self._events is None:
-            share = stream.step(self._obs, action, reward, obs, info)
-        else:
-            what = self._events(self._obs, action, reward, obs, info)
-            share = stream.step_event(what, reward)  # pyright: ignore[reportAttributeAccessIssue]
+        share = stream.step(self._obs, action, reward, obs, info)
         info = {
             **info,
             "original_reward": reward,
