@@ -13,8 +13,9 @@ from align_rudder.events.base import Encoded, EventEncoder
 from align_rudder.events.deltas import DeltaEvents
 from align_rudder.events.done import DoneEvents, with_done
 from align_rudder.events.encoders import FunctionEvents, SymbolEvents, Vocabulary
+from align_rudder.events.features import FeatureEvents
 from align_rudder.events.observations import leaves
-from align_rudder.events.states import FeatureEvents, StateEvents
+from align_rudder.events.states import StateEvents
 from align_rudder.events.successor import successor_features, successor_representation
 from align_rudder.files import Choice
 

@@ -14,8 +14,8 @@ from align_rudder.events.observations import (
     check_keys,
     check_width,
     common_shapes,
+    component_names,
     flat,
-    leaf_names,
     leaves,
     numbers,
 )
@@ -180,19 +180,9 @@ class DeltaEvents(NumberEvents):
 
     def _layout(self, episode: Episode) -> tuple[list[str], list[np.ndarray]]:
         """Return the name of each component, and the components of each part."""
-        names: list[str] = []
-        parts: list[np.ndarray] = []
-        for name, leaf in zip(
-            leaf_names(episode.observations, self.keys),
-            leaves(episode.observations, self.keys),
-            strict=True,
-        ):
-            size = int(np.prod(leaf.shape[1:]))
-            at = len(names)
-            names += (
-                [name or "x"] if leaf.ndim == 1 else [f"{name or 'x'}[{i}]" for i in range(size)]
-            )
-            parts.append(np.arange(at, at + size))
+        names = component_names(episode.observations, self.keys)
+        sizes = [int(np.prod(leaf.shape[1:])) for leaf in leaves(episode.observations, self.keys)]
+        parts = np.split(np.arange(len(names)), np.cumsum(sizes)[:-1])
         if len(parts) == 1 and self.parts is None:
             parts = [np.array([i]) for i in parts[0]]
         elif self.parts is not None:

@@ -16,8 +16,9 @@ from align_rudder.events.base import EventEncoder
 from align_rudder.events.deltas import DeltaEvents
 from align_rudder.events.done import DoneEvents
 from align_rudder.events.encoders import SymbolEvents
+from align_rudder.events.features import FeatureEvents
 from align_rudder.events.observations import parts
-from align_rudder.events.states import FeatureEvents, StateEvents
+from align_rudder.events.states import StateEvents
 from align_rudder.sequences import NO_EVENT
 
 try:
