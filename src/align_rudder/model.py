@@ -16,6 +16,7 @@ from align_rudder._display import RichDisplay
 from align_rudder._estimator import Estimator
 from align_rudder._warnings import warn
 from align_rudder.alignment import Alignment
+from align_rudder.choice import chosen_events
 from align_rudder.episodes import Episode, select_top
 from align_rudder.events import (
     DoneEvents,
@@ -23,7 +24,6 @@ from align_rudder.events import (
     EventEncoder,
     SymbolEvents,
     Vocabulary,
-    choose_encoder,
     with_done,
 )
 from align_rudder.groups import Part
@@ -79,8 +79,8 @@ class AlignRudder(RichDisplay, Estimator):
 
     Args:
         events: How steps become events: an encoder (`StateEvents`, `DeltaEvents`, …), a function
-            `(obs, action, reward, next_obs, info) -> symbol or None`, or None to choose by the
-            observations.
+            `(obs, action, reward, next_obs, info) -> symbol or None`, or None to choose by what
+            tells held-out demonstrations from chance (`align_rudder.choice`).
         scoring: "inverse" (1/p), "log" (−ln p), "karlin-altschul", or a matrix over the events.
         alpha: Score of a mismatch.
         epsilon: ε of the Karlin–Altschul scores.
@@ -211,7 +211,7 @@ class AlignRudder(RichDisplay, Estimator):
         random_returns = [e.ret for e in random]
         used = self._choose(returns, lengths, random_returns)
         demos = [episodes[i] for i in used]
-        encoder = copy.copy(choose_encoder(self.events, demos))
+        encoder = copy.copy(chosen_events(self, demos, random))
         encoder.fit(demos, random)
         encoder = with_symbols(encoder, self.undo)
         played = (episodes, random, fails)

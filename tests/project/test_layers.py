@@ -33,7 +33,7 @@ LAYERS = [
     {"returns"},
     {"tracking", "tracking_jax"},
     {"subtasks"},
-    {"model", "storage", "summary", "validation"},
+    {"choice", "model", "storage", "summary", "validation"},
     {"data", "runs"},
     {"tasks"},
     {"baselines"},

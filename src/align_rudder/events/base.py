@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -57,6 +57,8 @@ class EventEncoder(ABC):
     HEADER: ClassVar[Mapping[str, Kind]] = {}
     ARRAYS: ClassVar[Mapping[str, Array]] = {}
     collapse_runs: ClassVar[bool] = False
+    combination: ClassVar[Callable[[Sequence[EventEncoder]], EventEncoder]]
+    """What `a + b` makes of encoders; `combined.py`, which knows them all, says it."""
     shapes_: dict[str, list[int]] | None = None
     symbols_: Sequence[Hashable]
 
@@ -198,9 +200,7 @@ class EventEncoder(ABC):
 
     def __add__(self, other: EventEncoder) -> EventEncoder:
         """Return the events of both; where both have one at a step, that of the first counts."""
-        from align_rudder.events.combined import CombinedEvents
-
-        return CombinedEvents([self, other])
+        return type(self).combination([self, other])
 
     def __repr__(self) -> str:
         parameters = ", ".join(
