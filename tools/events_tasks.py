@@ -154,7 +154,7 @@ class PictureGrid(gym.Env[np.ndarray, int]):
             self.at = to
         self.steps += 1
         done = self.at == self.goal
-        return self._picture(), float(done), done, self.steps >= 200, {}
+        return self._picture(), float(done), done, self.steps >= 100, {}
 
     def _picture(self) -> np.ndarray:
         cells = np.zeros((7, 7, 3), np.uint8)

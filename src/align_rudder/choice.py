@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Trial", "chosen_events", "forth_and_back", "held_out"]
 
 _MOST_BY_CHANCE = 0.2  # of the reward
-_LEAST_WORTH = 0.3
+_LEAST_WORTH = 0.6  # of the reward, that held-out demonstrations earn beyond chance
 _MOST_SUBGOALS = 15
 _BEGINNING = 0.5
 _MOST_EPISODES = 20  # of each kind, when encoders are tried
@@ -78,7 +78,8 @@ def chosen_events(
         first half of each held-out demonstration, played forth and back, stands for chance.
         What the type suggests stays where it is good: for observations whose changes repeat
         (inventories, grids), always if there are no random episodes, else if those earn at most
-        20 % of the reward. If no candidate is good, there are no events.
+        20 % of the reward. Of the others, the best one is taken that is good on all of the episodes
+        as well. If there is none, there are no events.
     """
     if model.events is not None:
         return choose_encoder(model.events, episodes)
@@ -90,9 +91,9 @@ def chosen_events(
     if counted and trials[0].good:
         return found[0]
     trials += [held_out(model, one, episodes, random_episodes) for one in found[1:]]
-    good = [i for i, trial in enumerate(trials) if trial.good]
-    if good:
-        return found[max(good, key=lambda i: trials[i].value)]
+    for i in sorted(range(len(found)), key=lambda i: -trials[i].value):
+        if trials[i].good and held_out(model, found[i], episodes, random_episodes, whole=True).good:
+            return found[i]
     if counted:
         return found[0]
     best = max(trials, key=lambda trial: trial.held_out - trial.by_chance)
@@ -110,17 +111,25 @@ def held_out(
     encoder: EventEncoder,
     episodes: Sequence[Episode],
     random_episodes: Sequence[Episode] = (),
+    whole: bool = False,
 ) -> Trial:
     """Return what an encoder is worth on demonstrations that it was not fitted to.
 
-    Less than four demonstrations are not split.
+    Args:
+        model: The model, not fitted yet.
+        encoder: The encoder.
+        episodes: The demonstrations; less than four are not split.
+        random_episodes: Episodes of a random policy.
+        whole: Whether not to split any.
     """
     demos, random = (_spread(some, _MOST_EPISODES) for some in (episodes, random_episodes))
-    halves = [(0, 1), (1, 0)] if len(demos) >= 4 else [(0, 0)]
+    halves = [(0, 1), (1, 0)] if len(demos) >= 4 and not whole else [(0, 0)]
     found = []
     for fitted, tried in halves:
         train, test = (_half(demos, part, len(halves) > 1) for part in (fitted, tried))
-        chance, contrast = (_half(random, part, len(random) > 1) for part in (fitted, tried))
+        chance, contrast = (
+            _half(random, part, len(random) > 1 and not whole) for part in (fitted, tried)
+        )
         found.append(_trial(model, encoder, train, test, chance, contrast))
     return Trial(*np.mean(found, axis=0).tolist())
 

@@ -53,8 +53,8 @@ def candidates(episodes: Sequence[Episode]) -> list[EventEncoder]:
     found: list[EventEncoder] = [] if width > WIDE and moves else [first]
     if has_goal(observations):
         both = list(GOAL_KEYS)
-        found += [FeatureEvents(n, keys=both, goal="difference", **_OPTIONS) for n in _SIZES]
-        found += [FeatureEvents(n, keys=both, goal="distance", **_OPTIONS) for n in _SIZES[:2]]
+        found += [FeatureEvents(n, keys=both, goal="difference", **_OPTIONS) for n in _SIZES[1:]]
+        found += [FeatureEvents(_SIZES[1], keys=both, goal="distance", **_OPTIONS)]
         rest = sorted(observations.keys() - set(both))  # pyright: ignore[reportAttributeAccessIssue]
         return found + [FeatureEvents(n, keys=rest, **_OPTIONS) for n in _SIZES[1:] if rest]
     if isinstance(observations, Mapping) and len(observations) > 1:

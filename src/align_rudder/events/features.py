@@ -170,7 +170,7 @@ class FeatureEvents(NumberEvents, RegionEvents):
         seed: int = 0,
         goal: str | None = None,
         radius: float | None = 1.5,
-        max_random: float = 0.3,
+        max_random: float = 0.2,
         beginning: float = 0.0,
         rank: int = 32,
     ) -> None:
@@ -213,9 +213,9 @@ class FeatureEvents(NumberEvents, RegionEvents):
         arrays["regions"] = found.cluster_centers_
         arrays["width"] = np.array(max(float((spread**2).mean()), 1e-6))
         arrays["radii"] = self._radii(reduced, spread, found.labels_)
-        phi = [self._phi(rows) for rows in (*reduced, *by_chance)]
+        phi = [self._phi(rows) for rows in reduced]
         arrays["weights"] = successor_features(phi, self.gamma)
-        psi = np.einsum("ij,jk->ik", np.concatenate(phi[: len(reduced)]), arrays["weights"])
+        psi = np.einsum("ij,jk->ik", np.concatenate(phi), arrays["weights"])
         chosen = np.unique(
             np.linspace(0, len(psi) - 1, min(len(psi), self.max_samples)).astype(int)
         )
