@@ -14,7 +14,8 @@ from align_rudder._warnings import AlignRudderWarning, warn
 from align_rudder.episodes import Episode, tree_index
 from align_rudder.events import EventEncoder, NoEvents, candidates, choose_encoder
 from align_rudder.events.candidates import is_continuous
-from align_rudder.returns import final_scores
+from align_rudder.events.observations import NoNumberError, common_shapes
+from align_rudder.returns import baseline_of, final_scores
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
@@ -83,10 +84,25 @@ def chosen_events(
     """
     if model.events is not None:
         return choose_encoder(model.events, episodes)
+    common_shapes([*episodes, *random_episodes], None)
     found = candidates(episodes)
     counted = not is_continuous(episodes)
     if len(found) == 1 or (counted and not random_episodes):
         return found[0]
+    try:
+        return _best(model, found, counted, episodes, random_episodes)
+    except NoNumberError:
+        return found[-1]  # which says of which of all episodes
+
+
+def _best(
+    model: AlignRudder,
+    found: Sequence[EventEncoder],
+    counted: bool,
+    episodes: Sequence[Episode],
+    random_episodes: Sequence[Episode],
+) -> EventEncoder:
+    """Return the best of several encoders, none if all are bad and the first is not for counts."""
     trials = [held_out(model, found[0], episodes, random_episodes)]
     if counted and trials[0].good:
         return found[0]
@@ -101,7 +117,7 @@ def chosen_events(
         f"no events were found that held-out demonstrations share and chance does not: of the "
         f"best of {len(trials)} encoders tried they earn {best.held_out:.0%} and chance "
         f"{best.by_chance:.0%}. Say what matters with events=… (a function, keys, an encoder)",
-        stacklevel=4,
+        stacklevel=5,
     )
     return NoEvents()
 
@@ -124,13 +140,14 @@ def held_out(
     """
     demos, random = (_spread(some, _MOST_EPISODES) for some in (episodes, random_episodes))
     halves = [(0, 1), (1, 0)] if len(demos) >= 4 and not whole else [(0, 0)]
+    baseline = baseline_of(model.baseline, [e.ret for e in random_episodes])
     found = []
     for fitted, tried in halves:
         train, test = (_half(demos, part, len(halves) > 1) for part in (fitted, tried))
         chance, contrast = (
             _half(random, part, len(random) > 1 and not whole) for part in (fitted, tried)
         )
-        found.append(_trial(model, encoder, train, test, chance, contrast))
+        found.append(_trial(model, encoder, train, test, chance, contrast, baseline))
     return Trial(*np.mean(found, axis=0).tolist())
 
 
@@ -141,12 +158,13 @@ def _trial(
     test: Sequence[Episode],
     chance: Sequence[Episode],
     contrast: Sequence[Episode],
+    baseline: float,
 ) -> tuple[float, float, float, float]:
     """Return the numbers of a `Trial`, of one half of the demonstrations."""
     nothing = (0.0, 0.0, 0.0, 0.0)
     # "Done" is left out: that demonstrations are paid at their end shows nothing of the encoder.
     options = {**model.get_params(deep=False), "done": False, "undo": None, "progress": False}
-    options |= {"events": copy.copy(encoder), "top_n": None}
+    options |= {"events": copy.copy(encoder), "top_n": None, "baseline": baseline}
     trial = type(model)(**options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AlignRudderWarning)
