@@ -57,9 +57,10 @@ class CombinedEvents(EventEncoder):
     def keys(self) -> list[str] | None:
         """The entries of dict observations that the encoders use, None for all."""
         found = [getattr(part, "keys", None) for part in self.parts]
-        if any(keys is None for keys in found):
+        named = [keys for keys in found if keys is not None]
+        if len(named) < len(found):
             return None
-        return list(dict.fromkeys(key for keys in found for key in keys))
+        return list(dict.fromkeys(key for keys in named for key in keys))
 
     def check_parameters(self) -> None:
         for part in self.parts:

@@ -161,7 +161,7 @@ class DeltaEvents(NumberEvents):
             top = members[counts[members].argmax()]
             change = told[first[top]]
             symbols.append(
-                change if wide else _describe(np.asarray(change), self._projection, names)
+                change if isinstance(change, str) else _describe(change, self._projection, names)
             )
         self.symbols_ = symbols
         self._exemplars = np.vstack([np.zeros((1, self._projection.shape[1])), points])

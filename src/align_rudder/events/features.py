@@ -209,10 +209,11 @@ class FeatureEvents(NumberEvents, RegionEvents):
         shown = np.concatenate(reduced)
         n_regions = min(self.n_features, len(np.unique(shown.round(9), axis=0)))
         found = KMeans(n_regions, random_state=self.seed).fit(shown)
-        spread = np.linalg.norm(shown - found.cluster_centers_[found.labels_], axis=1)
+        nearest = np.asarray(found.labels_)
+        spread = np.linalg.norm(shown - found.cluster_centers_[nearest], axis=1)
         arrays["regions"] = found.cluster_centers_
         arrays["width"] = np.array(max(float((spread**2).mean()), 1e-6))
-        arrays["radii"] = self._radii(reduced, spread, found.labels_)
+        arrays["radii"] = self._radii(reduced, spread, nearest)
         phi = [self._phi(rows) for rows in reduced]
         arrays["weights"] = successor_features(phi, self.gamma)
         psi = np.einsum("ij,jk->ik", np.concatenate(phi), arrays["weights"])
