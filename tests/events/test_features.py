@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import align_rudder as ar
 from align_rudder import FeatureEvents
+from align_rudder.events import encoder_from_state
 from align_rudder.events.names import apart, event_name, region_names
 from align_rudder.events.projection import places_of_sample, principal_axes
 
@@ -199,3 +200,29 @@ def test_regions_of_pictures_are_found_and_lead_to_a_picture():
         assert name.startswith("as in demonstration ")
         i, t = (int(word.rstrip(",")) for word in name.split() if word.rstrip(",").isdigit())
         assert encoder.start_event(demos[i].observations[t]) == event
+
+
+# Files of before
+
+
+def test_an_encoder_of_version_0_1_is_read_and_knows_no_radius():
+    demos = [line(i) for i in range(3)]
+    today = FeatureEvents(4, radius=None, max_random=1.0).fit(demos)
+    header, arrays = today.state()
+    names = ("max_events", "keys", "gamma", "n_features", "max_samples", "seed")
+    old = {**header, "parameters": {name: header["parameters"][name] for name in names}}
+    arrays = {name: array for name, array in arrays.items() if name != "radii"}
+    assert_same_encoder(today, encoder_from_state("FeatureEvents", old, arrays), demos)
+
+
+def test_arrays_that_do_not_fit_together_are_refused():
+    header, arrays = FeatureEvents(4).fit([line(0), line(1)]).state()
+    narrow = {**arrays, "regions": arrays["regions"][:, :1]}
+    with pytest.raises(ValueError, match="regions of 1 numbers, not 2"):
+        encoder_from_state("FeatureEvents", header, narrow)
+    wide = {**arrays, "basis": np.ones((3, 2))}
+    with pytest.raises(ValueError, match="basis"):
+        encoder_from_state("FeatureEvents", header, wide)
+    parameters = {**header["parameters"], "goal": "distance"}
+    with pytest.raises(ValueError, match="does not make 2 numbers"):
+        encoder_from_state("FeatureEvents", {**header, "parameters": parameters}, arrays)
