@@ -112,12 +112,12 @@ def test_regions_radius_and_goals_as_in_numpy(goal):
             {"achieved_goal": at, "desired_goal": np.zeros((30, 2))}, [0] * 29, np.eye(29)[-1]
         )
 
-    encoder = ar.FeatureEvents(4, goal=goal, gamma=0.9, n_features=8).fit(
-        [trip() for _ in range(4)]
-    )
+    encoder = ar.FeatureEvents(4, goal=goal, gamma=0.9, n_features=8)
+    encoder.fit([trip() for _ in range(4)])
     events, found = in_jax(encoder), []
-    compiled = jax.jit(events.start_event)
-    for at in rng.uniform(-2, 12, (300, 2)).astype(np.float32):
+    compiled = jax.jit(lambda obs: events.start_event(obs))
+    for at in rng.uniform(-2, 6, (300, 1)) + rng.normal(0, 0.2, (300, 2)):
+        at = at.astype(np.float32)
         obs = {"achieved_goal": at, "desired_goal": np.zeros(2, np.float32)}
         found.append((int(compiled(obs)), encoder.start_event(obs)))
     same = np.mean([a == b for a, b in found])
