@@ -83,6 +83,10 @@ ENCODERS = {
     "deltas": (DeltaEvents, inventory_episodes),
     "delta keys": (lambda: DeltaEvents(keys=["log", "table"]), inventory_episodes),
     "features": (lambda: FeatureEvents(max_events=5, n_features=8), feature_episodes),
+    "combined": (
+        lambda: DeltaEvents(keys=["log"]) + DeltaEvents(keys=["table"]),
+        inventory_episodes,
+    ),
     "observations": (lambda: SymbolEvents("observation"), state_episodes),
     "function": (lambda: FunctionEvents(third), state_episodes),
 }

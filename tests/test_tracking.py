@@ -88,6 +88,7 @@ KINDS = {
     "states": (lambda: StateEvents(max_events=6, preference=5.0), walks),
     "deltas": (DeltaEvents, inventories),
     "features": (lambda: FeatureEvents(max_events=5, n_features=8), paths),
+    "combined": (lambda: DeltaEvents(4) + FeatureEvents(5, n_features=8), inventories),
     "function": (lambda: FunctionEvents(by_all_it_gets), walks),
     "observations": (lambda: SymbolEvents("observation"), walks),
     "actions": (lambda: SymbolEvents("action"), walks),

@@ -118,7 +118,9 @@ def episode_in_jax(stream, episode):
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.02])
-@pytest.mark.parametrize("kind", ["states", "deltas", "features", "observations", "actions"])
+@pytest.mark.parametrize(
+    "kind", ["states", "deltas", "features", "combined", "observations", "actions"]
+)
 def test_a_stream_follows_transitions_with_every_encoder(kind, gap):
     model = fitted(kind, gap)
     stream = twin.Stream(model)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # what `_WHERE` says, for type checkers and editors
     from align_rudder.baselines.lstm import LstmRudder
     from align_rudder.episodes import Episode, load_episodes, save_episodes
     from align_rudder.events import (
+        CombinedEvents,
         DeltaEvents,
         EventClustering,
         EventEncoder,
@@ -49,6 +50,7 @@ __all__ = [
     "AlignRudder",
     "AlignRudderWarning",
     "Alignment",
+    "CombinedEvents",
     "DeltaEvents",
     "Episode",
     "EventClustering",
@@ -92,6 +94,7 @@ _WHERE = {
     "baselines.lstm": ("LstmRudder",),
     "episodes": ("Episode", "load_episodes", "save_episodes"),
     "events": (
+        "CombinedEvents",
         "DeltaEvents",
         "EventClustering",
         "EventEncoder",

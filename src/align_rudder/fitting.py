@@ -11,6 +11,7 @@ import numpy as np
 
 from align_rudder._warnings import warn
 from align_rudder.alignment import Alignment
+from align_rudder.choice import chosen_events
 from align_rudder.episodes import Episode, select_top
 from align_rudder.events import (
     DoneEvents,
@@ -18,7 +19,6 @@ from align_rudder.events import (
     EventEncoder,
     SymbolEvents,
     Vocabulary,
-    choose_encoder,
     with_done,
 )
 from align_rudder.groups import Part
@@ -140,7 +140,7 @@ def from_episodes(
     random_returns = [e.ret for e in random]
     used = _choose(model, returns, lengths, random_returns)
     demos = [episodes[i] for i in used]
-    encoder = copy.copy(choose_encoder(model.events, demos))
+    encoder = copy.copy(chosen_events(model, demos, random))
     encoder.fit(demos, random)
     encoder = with_undo(encoder, model.undo, demos)
     played = (episodes, random, fails)

@@ -34,8 +34,8 @@ class AlignRudder(RichDisplay, Estimator):
 
     Args:
         events: How steps become events: an encoder (`StateEvents`, `DeltaEvents`, …), a function
-            `(obs, action, reward, next_obs, info) -> symbol or None`, or None to choose by the
-            observations.
+            `(obs, action, reward, next_obs, info) -> symbol or None`, or None to choose by what
+            tells held-out demonstrations from chance (`align_rudder.choice`).
         scoring: "inverse" (1/p), "log" (−ln p), "karlin-altschul", or a matrix over the events.
         alpha: Score of a mismatch.
         epsilon: ε of the Karlin–Altschul scores.

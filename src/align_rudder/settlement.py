@@ -158,9 +158,7 @@ class Account:
             (`model.return_range_`).
     """
 
-    def __init__(
-        self, settlement: Settlement, returns: tuple[float, float] = (0.0, 1.0)
-    ) -> None:
+    def __init__(self, settlement: Settlement, returns: tuple[float, float] = (0.0, 1.0)) -> None:
         self.settlement = settlement
         self.past = Past(*returns)
         self.reset()

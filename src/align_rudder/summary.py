@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from align_rudder.events import Vocabulary
+from align_rudder.events import CombinedEvents, FeatureEvents, SymbolEvents
 from align_rudder.sequences import Lost
 from align_rudder.text import legend, letters_for, short
 
@@ -28,12 +28,14 @@ def random_policy(model: AlignRudder) -> str | None:
 
 def doubts(model: AlignRudder) -> list[tuple[str, str]]:
     """Return what speaks against trusting a model, each with what to do about it."""
-    n, share = len(model.encoded_), model.random_share_
+    n, share, base = len(model.encoded_), model.random_share_, model.events_.base
     names = [short(symbol, 200) for symbol in model.events_.symbols_]
     twice = sorted({name for name in names if names.count(name) > 1}) if len(names) < 2000 else []
     steps = sum(model.lengths_[i] for i in model.used_)
     events = sum(len(model.encoded_[i].sequence) for i in model.used_)
-    dense = not isinstance(model.events_, Vocabulary) and events > _EVERY_STEP * max(steps, 1)
+    # A log of symbols has nothing but events.
+    dense = not isinstance(base, SymbolEvents) and events > _EVERY_STEP * max(steps, 1)
+    regions = isinstance(base, FeatureEvents | CombinedEvents) and model.strategies_
     most = max((len(s.subgoals) for s in model.strategies_), default=0)
     failures = ", ".join(map(str, model.failures_.tolist()))
     checks = (
@@ -41,6 +43,11 @@ def doubts(model: AlignRudder) -> list[tuple[str, str]]:
             share is not None and share > _LARGE_SHARE,
             f"A random policy earns {share or 0:.0%} of this reward, so that it says little.",
             "Choose events that show what only a good policy does.",
+        ),
+        (
+            share is None and regions,
+            "What a random policy earns is not known, and it may pass through regions as well.",
+            "Give random_episodes=….",
         ),
         (
             len(model.failures_),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import align_rudder as ar
+from align_rudder.events import NoEvents
 
 jax = pytest.importorskip("jax")
 from align_rudder.events.encoders_jax import Function, in_jax  # noqa: E402
@@ -99,3 +100,46 @@ def test_a_change_far_from_all_known_ones_is_unknown_as_in_numpy():
             found.add(event)
         assert (encoder.n_events in found) == (encoder.radius is not None)
         assert encoder.symbols_.index("plank+4 log-1") in found
+
+
+@pytest.mark.parametrize("goal", [None, "difference", "distance"])
+def test_regions_radius_and_goals_as_in_numpy(goal):
+    rng = np.random.default_rng(0)
+
+    def trip():
+        at = np.linspace(4, 0, 30)[:, None] + rng.normal(0, 0.05, (30, 2))
+        return ar.Episode(
+            {"achieved_goal": at, "desired_goal": np.zeros((30, 2))}, [0] * 29, np.eye(29)[-1]
+        )
+
+    encoder = ar.FeatureEvents(4, goal=goal, gamma=0.9, n_features=8)
+    encoder.fit([trip() for _ in range(4)])
+    events, found = in_jax(encoder), []
+    compiled = jax.jit(lambda obs: events.start_event(obs))
+    for at in rng.uniform(-2, 6, (300, 1)) + rng.normal(0, 0.2, (300, 2)):
+        at = at.astype(np.float32)
+        obs = {"achieved_goal": at, "desired_goal": np.zeros(2, np.float32)}
+        found.append((int(compiled(obs)), encoder.start_event(obs)))
+    same = np.mean([a == b for a, b in found])
+    assert same > 0.98  # single precision decides at edges
+    assert encoder.n_events in {b for _, b in found}
+    assert len({b for _, b in found}) >= 3 - (goal is None)
+
+
+def test_pictures_as_in_numpy():
+    pictures = np.random.default_rng(0).integers(0, 5, (12, 20, 20, 1), np.uint8)
+    for t in range(12):
+        pictures[t, : 5 * (1 + t // 4)] += 100
+    demos = [ar.Episode(pictures, [0] * 11, np.eye(11)[-1])] * 2
+    encoder = ar.FeatureEvents(3, gamma=0.9).fit(demos)
+    assert "basis" in encoder.arrays_
+    events = in_jax(encoder)
+    for picture in pictures:
+        assert int(events.start_event(picture)) == encoder.start_event(picture)
+    assert int(events.start_event(pictures[0] * 0 + 255)) == encoder.n_events
+
+
+def test_no_events_in_jax():
+    events = in_jax(NoEvents())
+    assert int(jax.jit(events.transition_event)(0, 0, 1.0, 1, {})) == -1
+    assert int(events.start_event(0)) == -1

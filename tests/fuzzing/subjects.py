@@ -257,6 +257,13 @@ def model_subjects(folder, rng):
             vectors[4:],
             (),
         ),
+        "combined": (
+            ar.AlignRudder(ar.DeltaEvents(3) + ar.FeatureEvents(4, n_features=5), strategies=1).fit(
+                vectors[:4]
+            ),
+            vectors[4:],
+            (),
+        ),
         "features": (
             ar.AlignRudder(ar.FeatureEvents(4, n_features=5), strategies=1).fit(vectors[:4]),
             vectors[4:],

@@ -33,7 +33,7 @@ LAYERS = [
     {"returns"},
     {"tracking", "tracking_jax"},
     {"subtasks"},
-    {"model", "fitting", "storage", "summary", "validation"},
+    {"choice", "fitting", "model", "storage", "summary", "validation"},
     {"data", "runs"},
     {"tasks"},
     {"baselines"},

@@ -10,11 +10,13 @@ import numpy as np
 
 from align_rudder.episodes import Episode
 from align_rudder.events.base import Encoded, EventEncoder
+from align_rudder.events.candidates import by_type, candidates
+from align_rudder.events.combined import CombinedEvents
 from align_rudder.events.deltas import DeltaEvents
 from align_rudder.events.done import DoneEvents, with_done
-from align_rudder.events.encoders import FunctionEvents, SymbolEvents, Vocabulary
-from align_rudder.events.observations import leaves
-from align_rudder.events.states import FeatureEvents, StateEvents
+from align_rudder.events.encoders import FunctionEvents, NoEvents, SymbolEvents, Vocabulary
+from align_rudder.events.features import FeatureEvents
+from align_rudder.events.states import StateEvents
 from align_rudder.events.successor import successor_features, successor_representation
 from align_rudder.files import Choice
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NAMES",
+    "CombinedEvents",
     "DeltaEvents",
     "DoneEvents",
     "Encoded",
@@ -30,9 +33,11 @@ __all__ = [
     "EventEncoder",
     "FeatureEvents",
     "FunctionEvents",
+    "NoEvents",
     "StateEvents",
     "SymbolEvents",
     "Vocabulary",
+    "candidates",
     "choose_encoder",
     "encoder_from_state",
     "named_encoder",
@@ -42,7 +47,8 @@ __all__ = [
 ]
 
 _ENCODERS: dict[str, type[EventEncoder]] = {
-    c.__name__: c for c in (DeltaEvents, FeatureEvents, FunctionEvents, StateEvents, SymbolEvents)
+    c.__name__: c
+    for c in (DeltaEvents, FeatureEvents, FunctionEvents, NoEvents, StateEvents, SymbolEvents)
 }
 _ELSEWHERE = {"InventoryEvents": "align_rudder.minerl.events"}
 _REGIONS: dict[str, type[StateEvents | DeltaEvents | FeatureEvents]] = {
@@ -65,10 +71,10 @@ def __getattr__(name: str) -> Any:
 def choose_encoder(
     events: EventEncoder | Callable[..., Any] | None, episodes: Sequence[Episode]
 ) -> EventEncoder:
-    """Return the encoder asked for, or the one that fits the observations.
+    """Return the encoder asked for, or the one that the type of the observations suggests.
 
-    Whole numbers and strings alone are states (`StateEvents`); vectors and dicts of numbers are
-    taken by their changes (`DeltaEvents`).
+    A model asks for more (`align_rudder.choice`): which of the `candidates` tells held-out
+    demonstrations from chance.
     """
     if isinstance(events, EventEncoder):
         return events
@@ -80,12 +86,7 @@ def choose_encoder(
         return FunctionEvents(events)
     if events is not None:
         raise ValueError(f"events={events!r} is neither an encoder nor a function")
-    parts = leaves(episodes[0].observations)
-    whole = all(part.dtype.kind in "biuUS" for part in parts)
-    named = isinstance(episodes[0].observations, dict)
-    if whole and not named and sum(int(np.prod(part.shape[1:])) for part in parts) <= 4:
-        return StateEvents()
-    return DeltaEvents()
+    return by_type(episodes)
 
 
 def named_encoder(
@@ -117,7 +118,11 @@ def encoder_from_state(
 
     Encoders of other parts of the package are imported when a file names them.
     """
-    known = Choice((*_ENCODERS, *_ELSEWHERE)).check(kind, "the kind of events")
+    combined = CombinedEvents.__name__
+    known = Choice((*_ENCODERS, *_ELSEWHERE, combined)).check(kind, "the kind of events")
+    if known == combined:
+        parts = CombinedEvents.stored_parts(header, arrays)
+        return CombinedEvents.of_fitted([encoder_from_state(*part) for part in parts])
     if known in _ENCODERS:
         return _ENCODERS[known].from_state(header, arrays)
     Choice((_ELSEWHERE[known],)).check(header.get("module"), "the module of the events")

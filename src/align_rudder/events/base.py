@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -21,6 +21,7 @@ __all__ = [
     "Encoded",
     "EventEncoder",
     "NumberEvents",
+    "RegionEvents",
     "check_labels",
     "check_some",
 ]
@@ -57,6 +58,8 @@ class EventEncoder(ABC):
     HEADER: ClassVar[Mapping[str, Kind]] = {}
     ARRAYS: ClassVar[Mapping[str, Array]] = {}
     collapse_runs: ClassVar[bool] = False
+    combination: ClassVar[Callable[[Sequence[EventEncoder]], EventEncoder]]
+    """What `a + b` makes of encoders; `combined.py`, which knows them all, says it."""
     shapes_: dict[str, list[int]] | None = None
     losses_: Losses | None = None
     symbols_: Sequence[Hashable]
@@ -204,11 +207,36 @@ class EventEncoder(ABC):
         """Set what was fitted from what a file holds, types and shapes of which were checked."""
         raise NotImplementedError(f"{type(self).__name__} cannot be loaded from a file")
 
+    def __add__(self, other: EventEncoder) -> EventEncoder:
+        """Return the events of both; where both have one at a step, that of the first counts."""
+        return type(self).combination([self, other])
+
     def __repr__(self) -> str:
         parameters = ", ".join(
             f"{k}={v!r}" for k, v in vars(self).items() if not k.endswith("_") and k[0] != "_"
         )
         return f"{type(self).__name__}({parameters})"
+
+
+class RegionEvents(EventEncoder):
+    """An event is a region of states, which happens when it is entered."""
+
+    collapse_runs = True
+
+    def transition_event(
+        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
+    ) -> int:
+        return self.start_event(next_obs)
+
+    def transition_events(
+        self,
+        obs: Tree,
+        actions: Tree,
+        rewards: np.ndarray,
+        next_obs: Tree,
+        infos: Sequence[Mapping[str, Any]],
+    ) -> np.ndarray:
+        return self.start_events(next_obs)
 
 
 class NumberEvents(EventEncoder):
@@ -230,9 +258,7 @@ class NumberEvents(EventEncoder):
         try:
             return self._vectors(episode.observations, len(episode) + 1)
         except NoNumberError as error:
-            t = error.row
-            step = f"after step {t - 1}" if t else "the first one"
-            raise NoNumberError(t, f"observation {t} of {name} ({step})") from None
+            raise NoNumberError.at(error.row, name) from None
 
     def encode(self, episode: Episode) -> Encoded:
         try:

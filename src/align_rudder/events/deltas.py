@@ -9,23 +9,25 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from align_rudder._compile import njit
-from align_rudder.episodes import Episode, Tree
+from align_rudder.episodes import Episode, Tree, tree_index
 from align_rudder.events.base import SHAPES, NumberEvents, check_labels, check_some
 from align_rudder.events.losses import LOSS_ARRAYS, Losses, find_losses, named
 from align_rudder.events.observations import (
     check_keys,
     check_width,
     common_shapes,
+    component_names,
     flat,
-    leaf_names,
     leaves,
     numbers,
 )
+from align_rudder.events.projection import CHUNK, WIDE, places_of_sample, principal_axes
 from align_rudder.files import LARGEST, Each, Floats, Ints, Many, Maybe, Number, Text, Whole
 from align_rudder.sequences import NO_EVENT
 
 __all__ = ["DeltaEvents"]
 
+_RANK = 32  # components of each part of wide observations
 _MAX_PROPAGATED = 400  # affinity propagation may take a thousand iterations over all pairs
 
 
@@ -71,7 +73,8 @@ class DeltaEvents(NumberEvents):
     components has, each part to the same variance. Changes that repeat exactly (counts of items)
     are clusters by themselves, continuous ones are clustered by affinity propagation. The cluster
     of no change and very large clusters are no events; above `max_events` the rarest is merged into
-    the most similar one, "no change" included. A change that is far from all known ones is the
+    the most similar one, "no change" included. Of more than 256 numbers (pictures), few principal
+    components are taken. A change that is far from all known ones is the
     unknown event, which earns nothing: 100 planks are not 4.
 
     Args:
@@ -138,27 +141,31 @@ class DeltaEvents(NumberEvents):
         """Find the kinds of change in the demonstrations."""
         self.check_parameters()
         self.shapes_, self.losses_ = common_shapes(episodes, self.keys), None
-        deltas = np.concatenate([np.diff(rows, axis=0) for rows in self._vectors_of(episodes)])
         names, parts = self._layout(episodes[0])
-        self._projection = same_information(deltas, parts)
-        changed = deltas[(deltas != 0).any(axis=1)]
+        wide = len(names) > WIDE and self.parts is None
+        if wide:
+            steps, told, rows = self._wide(episodes, parts)
+        else:
+            deltas = np.concatenate([np.diff(rows, axis=0) for rows in self._vectors_of(episodes)])
+            self._projection = same_information(deltas, parts)
+            told = deltas[(deltas != 0).any(axis=1)]
+            steps, rows = len(deltas), told @ self._projection
         z, first, inverse, counts = np.unique(
-            (changed @ self._projection).round(6),
-            axis=0,
-            return_index=True,
-            return_inverse=True,
-            return_counts=True,
+            rows.round(6), axis=0, return_index=True, return_inverse=True, return_counts=True
         )
         groups, points, labels = np.arange(len(z)), z, np.full(len(z), NO_EVENT)
         if len(z):
-            groups, points, labels = self._cluster(z, counts, len(deltas))
+            groups, points, labels = self._cluster(z, counts, steps)
             inverse = groups[inverse.ravel()]
         labels, n_events = number_events(labels, inverse)
         symbols: list[Hashable] = []
         for e in range(n_events):
             members = np.flatnonzero(labels[groups] == e)
             top = members[counts[members].argmax()]
-            symbols.append(_describe(changed[first[top]], self._projection, names))
+            change = told[first[top]]
+            symbols.append(
+                change if isinstance(change, str) else _describe(change, self._projection, names)
+            )
         self.symbols_ = symbols
         self._exemplars = np.vstack([np.zeros((1, self._projection.shape[1])), points])
         self._labels = np.append(NO_EVENT, labels)
@@ -181,6 +188,35 @@ class DeltaEvents(NumberEvents):
         found.losses_, found.symbols_ = losses, [*self.symbols_, *symbols]
         return found
 
+    def _wide(
+        self, episodes: Sequence[Episode], parts: Sequence[np.ndarray]
+    ) -> tuple[int, list[str], np.ndarray]:
+        """Return the number of steps, and of each with a change where it is, and it projected.
+
+        Each part is brought to a few principal components, found in a sample of the changes; not
+        all of the changes are in memory at once.
+        """
+
+        def changes(episode: Episode, at: np.ndarray) -> np.ndarray:
+            before, after = (tree_index(episode.observations, at + i) for i in (0, 1))
+            return self._vectors(after, len(at)) - self._vectors(before, len(at))
+
+        lengths = [len(e) for e in episodes]
+        places = zip(episodes, places_of_sample(lengths), strict=True)
+        sample = np.concatenate([changes(e, at) for e, at in places if len(at)])
+        self._projection = low_rank_information(
+            sample, parts if len(parts) < WIDE else [np.arange(sample.shape[1])]
+        )
+        told, rows = [], [np.empty((0, self._projection.shape[1]))]
+        for i, episode in enumerate(episodes):
+            for start in range(0, len(episode), CHUNK):
+                at = np.arange(start, min(start + CHUNK, len(episode)))
+                some = changes(episode, at)
+                changed = (some != 0).any(axis=1)
+                told += [f"as in demonstration {i}, step {t + 1}" for t in at[changed]]
+                rows.append(some[changed] @ self._projection)
+        return sum(lengths), told, np.concatenate(rows)
+
     def _reach(self, z: np.ndarray) -> np.ndarray:
         """Return how far from each exemplar a change may be, given those of the demonstrations."""
         if self.radius is None:
@@ -198,19 +234,9 @@ class DeltaEvents(NumberEvents):
 
     def _layout(self, episode: Episode) -> tuple[list[str], list[np.ndarray]]:
         """Return the name of each component, and the components of each part."""
-        names: list[str] = []
-        parts: list[np.ndarray] = []
-        for name, leaf in zip(
-            leaf_names(episode.observations, self.keys),
-            leaves(episode.observations, self.keys),
-            strict=True,
-        ):
-            size = int(np.prod(leaf.shape[1:]))
-            at = len(names)
-            names += (
-                [name or "x"] if leaf.ndim == 1 else [f"{name or 'x'}[{i}]" for i in range(size)]
-            )
-            parts.append(np.arange(at, at + size))
+        names = component_names(episode.observations, self.keys)
+        sizes = [int(np.prod(leaf.shape[1:])) for leaf in leaves(episode.observations, self.keys)]
+        parts = np.split(np.arange(len(names)), np.cumsum(sizes)[:-1])
         if len(parts) == 1 and self.parts is None:
             parts = [np.array([i]) for i in parts[0]]
         elif self.parts is not None:
@@ -393,6 +419,18 @@ def same_information(
         block[part] = axes
         size = np.sqrt((((deltas @ block) ** 2).sum(axis=1)).mean())
         blocks.append(block / size if size > 0 else block)
+    return np.hstack(blocks)
+
+
+def low_rank_information(deltas: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return a projection (d, k) of wide changes: each part in few components of one variance."""
+    blocks = []
+    for part in parts:
+        axes = principal_axes(deltas[:, part], _RANK)
+        size = np.sqrt(((deltas[:, part] @ axes) ** 2).sum(axis=1).mean())
+        block = np.zeros((deltas.shape[1], axes.shape[1]))
+        block[part] = axes / size if size > 0 else axes
+        blocks.append(block)
     return np.hstack(blocks)
 
 

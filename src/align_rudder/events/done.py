@@ -153,7 +153,8 @@ def pay_level(rewards: Sequence[np.ndarray]) -> tuple[float | None, list[int]]:
     paid = min(float(r[t]) for r, t in zip(rewards, steps, strict=True))
     others = [np.delete(r, t) for r, t in zip(rewards, steps, strict=True)]
     most = max((float(r.max()) for r in others if len(r)), default=0.0)
-    most = max(most, 0.0)
+    if paid > 0:  # else the step that ends a cost for every step
+        most = max(most, 0.0)
     return (most + _MARGIN * (paid - most) if paid > most else None), steps
 
 

@@ -23,7 +23,38 @@ from align_rudder.files import (
 )
 from align_rudder.sequences import NO_EVENT, index_symbols
 
-__all__ = ["FunctionEvents", "SymbolEvents", "Vocabulary"]
+__all__ = ["FunctionEvents", "NoEvents", "SymbolEvents", "Vocabulary"]
+
+
+class NoEvents(EventEncoder):
+    """No step is an event: where none was found that says more than chance."""
+
+    def __init__(self) -> None:
+        self.symbols_ = []
+
+    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
+        return self
+
+    def transition_event(
+        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
+    ) -> int:
+        return NO_EVENT
+
+    def transition_events(
+        self,
+        obs: Any,
+        actions: Any,
+        rewards: np.ndarray,
+        next_obs: Any,
+        infos: Sequence[Mapping[str, Any]],
+    ) -> np.ndarray:
+        return np.full(len(rewards), NO_EVENT, np.int64)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return {"parameters": {}}, {}
+
+    def _restore(self, header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        pass
 
 
 class Vocabulary(EventEncoder):

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from align_rudder.events.base import EventEncoder
+from align_rudder.events.combined import CombinedEvents
 from align_rudder.events.deltas import DeltaEvents
 from align_rudder.events.done import DoneEvents
-from align_rudder.events.encoders import SymbolEvents
+from align_rudder.events.encoders import NoEvents, SymbolEvents
+from align_rudder.events.features import FeatureEvents
 from align_rudder.events.observations import parts
-from align_rudder.events.states import FeatureEvents, StateEvents
+from align_rudder.events.states import StateEvents
 from align_rudder.sequences import NO_EVENT
 
 try:
@@ -27,7 +29,16 @@ try:
 except ImportError as error:
     raise ImportError('this needs JAX; in a clone: pip install ".[jax]"') from error
 
-__all__ = ["Deltas", "EventFunction", "Features", "JaxEvents", "States", "Symbols", "in_jax"]
+__all__ = [
+    "Combined",
+    "Deltas",
+    "EventFunction",
+    "Features",
+    "JaxEvents",
+    "States",
+    "Symbols",
+    "in_jax",
+]
 
 EventFunction = Callable[[Any, Any, Any, Any, Any], Any]
 """`(obs, action, reward, next_obs, info) -> event id`, -1 for none, n for one not known."""
@@ -235,27 +246,93 @@ class Symbols(JaxEvents):
 
 
 class Features(_Regions):
-    """`FeatureEvents`, with the arrays that they have."""
+    """`FeatureEvents`, with the arrays that they have.
+
+    Attributes:
+        arrays: The arrays of the encoder.
+        labels: Event of each exemplar, -1 for none.
+        unknown: The unknown event.
+        goal: What is made of an achieved and a desired goal.
+        keys: For dict observations, the entries used.
+    """
 
     arrays: dict[str, jax.Array]
     labels: jax.Array
+    unknown: int = eqx.field(static=True)
+    goal: str | None = eqx.field(static=True, default=None)
     keys: tuple[str, ...] | None = eqx.field(static=True, default=None)
 
     @classmethod
     def of(cls, encoder: FeatureEvents) -> Features:
         """Return a fitted encoder in JAX."""
-        arrays = {name: jnp.asarray(a, jnp.float32) for name, a in encoder.arrays_.items()}
+        stored = encoder.arrays_ | {"radii": np.minimum(encoder.arrays_["radii"], 1e15)}
+        arrays = {name: jnp.asarray(a, jnp.float32) for name, a in stored.items()}
         labels = jnp.asarray(encoder.arrays_["labels"], jnp.int32)
-        return cls(arrays, labels, None if encoder.keys is None else tuple(encoder.keys))
+        keys = None if encoder.keys is None else tuple(encoder.keys)
+        return cls(arrays, labels, encoder.n_events, encoder.goal, keys)
 
     def start_event(self, obs: Any) -> jax.Array:
         a, numbers = self.arrays, _flat(obs, self.keys).astype(jnp.float32)
+        if self.goal is not None:
+            difference = numbers[: len(numbers) // 2] - numbers[len(numbers) // 2 :]
+            distance = jnp.sqrt(jnp.sum(difference**2))[None]
+            parts = [distance] if self.goal == "distance" else [difference, distance]
+            numbers = jnp.concatenate(parts)
         _check_size(len(a["mean"]), numbers)
         standard = (numbers - a["mean"]) / a["scale"]
+        if "basis" in a:
+            standard = jnp.sum(standard[:, None] * a["basis"], axis=0)
         distance = jnp.sum((standard - a["regions"]) ** 2, axis=1)
+        at = distance.argmin()
         phi = jax.nn.softmax(-distance / (2 * a["width"]))
         psi = jnp.sum(phi[:, None] * a["weights"], axis=0)
-        return self.labels[jnp.sum((a["exemplars"] - psi) ** 2, axis=1).argmin()]
+        event = self.labels[jnp.sum((a["exemplars"] - psi) ** 2, axis=1).argmin()]
+        return jnp.where(distance[at] > a["radii"][at] ** 2, self.unknown, event)
+
+
+class Combined(JaxEvents):
+    """`CombinedEvents`.
+
+    Attributes:
+        parts: The encoders.
+        sizes: How many events each has.
+    """
+
+    parts: tuple[JaxEvents, ...]
+    sizes: tuple[int, ...] = eqx.field(static=True)
+
+    def _merged(self, found: Sequence[jax.Array]) -> jax.Array:
+        """Return the first event that is known, else the unknown one if there is one."""
+        out, unknown, first = jnp.int32(NO_EVENT), jnp.bool_(False), 0
+        for event, size in zip(found, self.sizes, strict=True):
+            known = (event >= 0) & (event < size)
+            out = jnp.where((out == NO_EVENT) & known, event + first, out)
+            unknown = unknown | (event >= size)
+            first += size
+        return jnp.where((out == NO_EVENT) & unknown, first, out).astype(jnp.int32)
+
+    def start_event(self, obs: Any) -> jax.Array:
+        return self._merged([part.start_event(obs) for part in self.parts])
+
+    def transition_event(
+        self, obs: Any, action: Any, reward: Any, next_obs: Any, info: Any
+    ) -> jax.Array:
+        found = []
+        for part in self.parts:
+            event = part.transition_event(obs, action, reward, next_obs, info)
+            if part.collapse_runs:
+                event = jnp.where(event == part.start_event(obs), NO_EVENT, event)
+            found.append(event)
+        return self._merged(found)
+
+
+class Nothing(JaxEvents):
+    """`NoEvents`."""
+
+    def transition_event(
+        self, obs: Any, action: Any, reward: Any, next_obs: Any, info: Any
+    ) -> jax.Array:
+        return jnp.int32(NO_EVENT)
 
 
 def in_jax(encoder: EventEncoder, function: EventFunction | None = None) -> JaxEvents:
@@ -276,6 +353,11 @@ def in_jax(encoder: EventEncoder, function: EventFunction | None = None) -> JaxE
                 "no function in JAX; leave it out"
             )
         return Function(function)
+    if isinstance(encoder, CombinedEvents):
+        parts = tuple(in_jax(part) for part in encoder.parts)
+        return Combined(parts, tuple(part.n_events for part in encoder.parts))
+    if isinstance(encoder, NoEvents):
+        return Nothing()
     kinds: dict[type, Any] = {
         DeltaEvents: Deltas,
         FeatureEvents: Features,

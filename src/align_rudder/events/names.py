@@ -1,4 +1,4 @@
-"""Short names of events that are changes, for tables and figures."""
+"""Names of events: regions by their coordinates; short names of changes, for tables and figures."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
-__all__ = ["event_name", "event_names", "goal_names"]
+import numpy as np
 
-_CHANGE = re.compile(r"(.+?)([+-][\d.]+(?:e[+-]?\d+)?)")
+__all__ = ["apart", "event_name", "event_names", "goal_names", "region_names"]
+
+_CHANGE = re.compile(r"([^≈]+?)([+-][\d.]+(?:e[+-]?\d+)?)")
 
 
 def event_name(symbol: Hashable) -> str:
@@ -61,3 +63,70 @@ def event_names(
     """
     shared = Counter(map(name, symbols))
     return [str(s) if shared[name(s)] > 1 else name(s) for s in symbols]
+
+
+def region_names(
+    vectors: np.ndarray, labels: np.ndarray, n_events: int, components: Sequence[str]
+) -> list[str]:
+    """Return names of regions: the two coordinates that say most, three where two are not enough.
+
+    Args:
+        vectors: States (n, d).
+        labels: The region of each.
+        n_events: Number of regions.
+        components: The name of each coordinate.
+
+    Notes:
+        A coordinate says the more, the less it varies inside of the region, compared with how
+        much it varies at all.
+
+    Example:
+        >>> states = np.array([[0.1, 5.0], [0.1, 5.0], [0.9, 5.0]])
+        >>> region_names(states, np.array([0, 0, 1]), 2, ["x", "y"])
+        ['x≈0.1', 'x≈0.9']
+    """
+    names: list[str] = [f"region {e}" for e in range(n_events)]
+    spread = vectors.std(axis=0)
+    told = np.flatnonzero(spread > 1e-9 * np.abs(vectors).max(axis=0, initial=1e-300))
+    for most, digits in ((2, 2), (3, 3)):
+        shared = {name for name, n in Counter(names).items() if n > 1 or most == 2}
+        for e in range(n_events):
+            if names[e] in shared:
+                own = vectors[labels == e]
+                names[e] = _coordinates(own, spread, told, components, most, digits) or names[e]
+    return apart(names)
+
+
+def _coordinates(
+    own: np.ndarray,
+    spread: np.ndarray,
+    told: np.ndarray,
+    components: Sequence[str],
+    most: int,
+    digits: int,
+) -> str:
+    if not len(own):
+        return ""
+    inside = own[:, told].std(axis=0) / spread[told]
+    chosen = np.sort(told[np.argsort(inside, kind="stable")[:most]])
+    middle = own.mean(axis=0)
+    middle = np.where(np.abs(middle) < 5e-3 * spread, 0.0, middle)
+    return " ".join(f"{components[j]}≈{middle[j]:.{digits}g}" for j in chosen)
+
+
+def apart(names: Sequence[str]) -> list[str]:
+    """Return names no two of which are the same: the second of a name has a number.
+
+    Example:
+        >>> apart(["door", "key", "door"])
+        ['door', 'key', 'door (2)']
+    """
+    seen: Counter[str] = Counter()
+    out: list[str] = []
+    for name in names:
+        seen[name] += 1
+        told = f"{name} ({seen[name]})" if seen[name] > 1 else name
+        while told in out:
+            told += "'"
+        out.append(told)
+    return out

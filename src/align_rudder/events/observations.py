@@ -16,6 +16,7 @@ __all__ = [
     "check_keys",
     "check_width",
     "common_shapes",
+    "component_names",
     "flat",
     "leaf_names",
     "leaves",
@@ -37,6 +38,12 @@ class NoNumberError(ValueError):
             f"{where} holds NaN or infinite values, or some beyond {LARGEST:g}; clean it first"
         )
         self.row = row
+
+    @classmethod
+    def at(cls, row: int, name: str) -> NoNumberError:
+        """Return the error of an observation of the episode of that name."""
+        step = f"after step {row - 1}" if row else "the first one"
+        return cls(row, f"observation {row} of {name} ({step})")
 
 
 def parts(tree: Any, keys: Sequence[str] | None = None) -> list[Any]:
@@ -76,6 +83,15 @@ def leaf_names(tree: Tree, keys: Sequence[str] | None = None, prefix: str = "") 
     if isinstance(tree, tuple):
         return [n for i, part in enumerate(tree) for n in leaf_names(part, None, f"{prefix}{i}.")]
     return [prefix[:-1]]
+
+
+def component_names(tree: Tree, keys: Sequence[str] | None = None) -> list[str]:
+    """Return a name for each number of a row that `flat` makes: "x[0]", or of a dict "speed"."""
+    found: list[str] = []
+    for name, leaf in zip(leaf_names(tree, keys), leaves(tree, keys), strict=True):
+        name, size = name or "x", math.prod(leaf.shape[1:])
+        found += [name] if leaf.ndim == 1 else [f"{name}[{i}]" for i in range(size)]
+    return found
 
 
 def common_shapes(episodes: Sequence[Episode], keys: Sequence[str] | None) -> dict[str, list[int]]:

@@ -8,6 +8,7 @@ from typing import Any
 from gymnasium import spaces
 
 from align_rudder.events.base import EventEncoder
+from align_rudder.events.combined import CombinedEvents
 from align_rudder.events.states import StateEvents
 
 __all__ = ["check_space"]
@@ -35,6 +36,10 @@ def _unlike(needed: Mapping[str, Any], found: Mapping[str, Any]) -> str:
 
 def check_space(encoder: EventEncoder, space: spaces.Space[Any]) -> None:
     """Raise an error if an encoder was fitted on other observations than the space has."""
+    if isinstance(encoder, CombinedEvents):
+        for part in encoder.parts:
+            check_space(part, space)
+        return
     needed = encoder.observation_shapes()
     if needed is None:
         return

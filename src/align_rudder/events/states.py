@@ -1,4 +1,4 @@
-"""Events that are regions of states: clusters of the successor representation or features."""
+"""Events that are discrete states, or clusters of their successor representation."""
 
 from __future__ import annotations
 
@@ -9,59 +9,26 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from align_rudder.episodes import Episode, Tree
-from align_rudder.events.base import SHAPES, EventEncoder, NumberEvents, check_labels, check_some
+from align_rudder.events.base import SHAPES, RegionEvents, check_labels, check_some
 from align_rudder.events.observations import (
     check_keys,
     check_width,
     common_shapes,
     flat,
     leaves,
-    numbers,
 )
-from align_rudder.events.successor import successor_features, successor_representation
-from align_rudder.files import (
-    LARGEST,
-    Array,
-    Floats,
-    Ints,
-    Many,
-    Maybe,
-    Number,
-    Text,
-    Whole,
-    encode_symbol,
-)
+from align_rudder.events.successor import successor_representation
+from align_rudder.files import Array, Ints, Many, Maybe, Number, Text, Whole
 from align_rudder.sequences import NO_EVENT
 
-__all__ = ["FeatureEvents", "StateEvents"]
+__all__ = ["StateEvents"]
 
 _MAX_STATES = 8000
 _MAX_DENSE = 2**24
 _LOW_PREFERENCE = -0.5
 
 
-class _RegionEvents(EventEncoder):
-    """An event is a region of states, which happens when it is entered."""
-
-    collapse_runs = True
-
-    def transition_event(
-        self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
-    ) -> int:
-        return self.start_event(next_obs)
-
-    def transition_events(
-        self,
-        obs: Tree,
-        actions: Tree,
-        rewards: np.ndarray,
-        next_obs: Tree,
-        infos: Sequence[Mapping[str, Any]],
-    ) -> np.ndarray:
-        return self.start_events(next_obs)
-
-
-class StateEvents(_RegionEvents):
+class StateEvents(RegionEvents):
     """Discrete states, clustered by their successor representation; an event is a cluster entered.
 
     Only states that demonstrations visit are clustered; if there are no more than `max_events`,
@@ -293,142 +260,3 @@ def _goals(
     ends = {int(t[-1]) for e, t in zip(episodes, trajectories) if e.terminated and not e.truncated}
     left = {int(s) for t in trajectories for s in t[:-1]}
     return np.isin(visited, sorted(ends - left))
-
-
-class FeatureEvents(NumberEvents, _RegionEvents):
-    """Vector states, clustered by their successor features; an event is a cluster entered.
-
-    The features φ(s) are memberships in `n_features` regions of the demonstrations (soft
-    k-means); their discounted sums ψ(s) say where a state leads. States with similar ψ are one
-    event.
-
-    Args:
-        max_events: The most events.
-        keys: For dict observations, the entries used; None for all.
-        gamma: Discount of the successor features.
-        n_features: Number of regions.
-        max_samples: The most states that are clustered.
-        seed: Seed of k-means.
-    """
-
-    PARAMETERS: ClassVar = {
-        "max_events": Whole(1),
-        "keys": Maybe(Many(Text())),
-        "gamma": Number(0, 1),
-        "n_features": Whole(1),
-        "max_samples": Whole(1),
-        "seed": Whole(0, 2**32 - 1),
-    }
-    HEADER: ClassVar = {"shapes": SHAPES, "symbols": Many(Text())}
-    ARRAYS: ClassVar = {
-        "mean": Floats("width"),
-        "scale": Floats("width", low=1 / LARGEST),
-        "regions": Floats("regions", "width"),
-        "width": Floats(low=1e-6),
-        "weights": Floats("regions", "features"),
-        "exemplars": Floats("exemplars", "features"),
-        "labels": Ints("exemplars"),
-    }
-
-    def __init__(
-        self,
-        max_events: int = 15,
-        *,
-        keys: Sequence[str] | None = None,
-        gamma: float = 0.99,
-        n_features: int = 64,
-        max_samples: int = 400,
-        seed: int = 0,
-    ) -> None:
-        self.max_events = max_events
-        self.keys = check_keys(keys)
-        self.gamma = gamma
-        self.n_features = n_features
-        self.max_samples = max_samples
-        self.seed = seed
-
-    def _vectors(self, tree: Tree, n: int) -> np.ndarray:
-        return numbers(flat(tree, self.keys, n), "FeatureEvents")
-
-    def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
-        """Learn successor features and cluster the states of the demonstrations."""
-        from sklearn.cluster import KMeans
-
-        from align_rudder.events.clusters import EventClustering
-
-        self.check_parameters()
-        shapes = common_shapes([*episodes, *random_episodes], self.keys)
-        vectors = self._vectors_of(episodes, random_episodes)
-        shown = np.concatenate(vectors[: len(episodes)])
-        mean, scale = shown.mean(axis=0), shown.std(axis=0)
-        scale = np.where(scale > 1 / LARGEST, scale, 1.0)
-        standard = (shown - mean) / scale
-        n_regions = min(self.n_features, len(np.unique(standard.round(9), axis=0)))
-        regions = KMeans(n_regions, random_state=self.seed).fit(standard)
-        width = max(-float(regions.score(standard)) / len(standard), 1e-6)
-        arrays = {
-            "mean": mean,
-            "scale": scale,
-            "regions": regions.cluster_centers_,
-            "width": np.array(width),
-            "weights": np.eye(n_regions),
-            "exemplars": np.empty((0, n_regions)),
-            "labels": np.empty(0, int),
-        }
-        self._set(arrays, 0, shapes)
-        arrays["weights"] = successor_features([self._phi(v) for v in vectors], self.gamma)
-        self._set(arrays, 0, shapes)
-        psi = self._psi(shown)
-        chosen = np.unique(
-            np.linspace(0, len(psi) - 1, min(len(psi), self.max_samples)).astype(int)
-        )
-        clustering = EventClustering(self.max_events).fit(psi[chosen])
-        arrays["exemplars"], arrays["labels"] = psi[chosen], clustering.labels_
-        self._set(arrays, int(clustering.labels_.max()) + 1, shapes)
-        self.warn_if_many()
-        return self
-
-    def _set(
-        self, arrays: Mapping[str, np.ndarray], n_events: int, shapes: dict[str, list[int]]
-    ) -> None:
-        self.arrays_ = dict(arrays)
-        self.shapes_ = shapes
-        self.symbols_ = [f"region {e}" for e in range(n_events)]
-
-    def _phi(self, vectors: np.ndarray) -> np.ndarray:
-        a = self.arrays_
-        standard = (vectors - a["mean"]) / a["scale"]
-        distance = ((standard[:, None, :] - a["regions"][None]) ** 2).sum(axis=2)
-        logits = -(distance - distance.min(axis=1, keepdims=True)) / (2 * a["width"])
-        weights = np.exp(logits)
-        return weights / weights.sum(axis=1, keepdims=True)
-
-    def _psi(self, vectors: np.ndarray) -> np.ndarray:
-        # einsum, not BLAS: a row's result must not depend on how many rows there are.
-        return np.einsum("ij,jk->ik", self._phi(vectors), self.arrays_["weights"])
-
-    def start_events(self, obs: Tree) -> np.ndarray:
-        psi = self._psi(self._vectors(obs, len(leaves(obs, self.keys)[0])))
-        out = np.empty(len(psi), np.int64)
-        for i in range(len(psi)):
-            nearest = ((self.arrays_["exemplars"] - psi[i]) ** 2).sum(axis=1).argmin()
-            out[i] = self.arrays_["labels"][nearest]
-        return out
-
-    def start_event(self, obs: Any) -> int:
-        psi = self._psi(self._vectors(obs, 1))
-        nearest = ((self.arrays_["exemplars"] - psi[0]) ** 2).sum(axis=1).argmin()
-        return int(self.arrays_["labels"][nearest])
-
-    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        symbols = [encode_symbol(s) for s in self.symbols_]
-        header = {"parameters": self.parameters(), "shapes": self.shapes_, "symbols": symbols}
-        return header, self.arrays_
-
-    def _restore(self, header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        check_width(header["shapes"], len(arrays["mean"]))
-        check_labels(arrays["labels"], len(header["symbols"]))
-        for name in ("regions", "exemplars"):
-            check_some(arrays[name], name)
-        self._set(arrays, len(header["symbols"]), header["shapes"])
-        self.symbols_ = list(header["symbols"])

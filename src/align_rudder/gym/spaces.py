@@ -60,7 +60,9 @@ class ProgressSpace:
         elif isinstance(space, spaces.Box) and fits_in_blocks(space.shape, n_cells):
             self._kind = "vector"
             low, high = np.minimum(space.low, 0), np.maximum(space.high, 0)
-            low, high = (np.append(x, np.tile(y, n_cells)) for x, y in ((space.low, low), (space.high, high)))
+            low, high = (
+                np.append(x, np.tile(y, n_cells)) for x, y in ((space.low, low), (space.high, high))
+            )
             self.space = spaces.Box(low, high, dtype=space.dtype)  # pyright: ignore[reportArgumentType]
         elif isinstance(space, spaces.Dict):
             self._kind = "dict"

@@ -71,9 +71,7 @@ class SubTaskReward(gym.Wrapper, Redistributing):
         observe_subgoal: bool = True,
     ) -> None:
         gym.Wrapper.__init__(self, env)
-        self._set_up(
-            model, settlement, gamma, fade, successes, observe_subgoal=observe_subgoal
-        )
+        self._set_up(model, settlement, gamma, fade, successes, observe_subgoal=observe_subgoal)
         fitted = self.model
         if not isinstance(fitted, AlignRudder):
             raise ValueError(

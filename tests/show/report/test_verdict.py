@@ -76,6 +76,9 @@ def doubtful(what):
     if what == "There is an event at nearly every step":
         walk = ar.Episode(np.arange(41), np.zeros(40), np.eye(40)[-1])
         return ar.AlignRudder(ar.StateEvents(60, preference=None)).fit([walk] * 3)
+    if what == "What a random policy earns is not known":
+        way = ar.Episode(np.repeat([[0.0], [4.0], [9.0]], 9, axis=0), np.zeros(26), np.eye(26)[-1])
+        return ar.AlignRudder(ar.FeatureEvents(3, gamma=0.9), strategies=1).fit([way] * 4)
     return ar.AlignRudder(strategies=1).fit_events([[1, "1", "x"]] * 3)
 
 
@@ -87,6 +90,7 @@ def doubtful(what):
         "1 of 4 demonstrations were not paid",
         "A strategy has 31 sub-goals",
         "There is an event at nearly every step",
+        "What a random policy earns is not known",
         "Different kinds of event have the same name: 1.",
     ],
 )
@@ -98,3 +102,29 @@ def test_what_speaks_against_a_model_is_said_and_the_light_is_not_green(what):
     assert f"take care: {what}" in model.summary()
     if model.random_share_ is not None:
         assert verdict["headline"].startswith("A random policy earns ")
+
+
+def named(obs, action, reward, next_obs, info):
+    return f"state {next_obs % 7}"
+
+
+def test_an_event_at_every_step_is_said_of_functions_and_not_of_logs():
+    walk = ar.Episode(np.arange(41), np.zeros(40), np.eye(40)[-1])
+    model = ar.AlignRudder(named, strategies=1).fit([walk] * 3)
+    assert "an event at nearly every step" in warned(report_data(model))
+    log = [e % 7 for e in range(40)] + ["end"]
+    logs = ar.AlignRudder(strategies=1).fit_events([log] * 3)
+    assert "nearly every step" not in warned(report_data(logs))
+
+
+def test_a_model_that_found_no_events_says_so():
+    rng = np.random.default_rng(0)
+    noise = [ar.Episode(rng.normal(size=(60, 2)), np.zeros(59), np.eye(59)[-1]) for _ in range(6)]
+    lost = [ar.Episode(e.observations, e.actions, 0 * e.rewards) for e in noise[4:]]
+    with pytest.warns(ar.AlignRudderWarning) as caught:
+        model = ar.AlignRudder().fit(noise[:4], lost)
+    assert any("no events were found" in str(w.message) for w in caught)
+    shown = report_data(model)
+    assert shown["verdict"]["state"] == "bad"
+    assert "No demonstration holds an event" in warned(shown)
+    assert model.random_share_ is None

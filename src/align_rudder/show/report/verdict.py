@@ -97,7 +97,8 @@ def _warnings(
 ) -> list[dict[str, str]]:
     """Return what is wrong, each with what to do about it."""
     n, n_events, shared = len(model.encoded_), model.events_.n_events, bool(model.strategies_)
-    empty = not any(len(e.sequence) for e in model.encoded_)
+    known = model.events_.base.n_events  # not "done", which every good episode holds
+    empty = not any((e.sequence < known).any() for e in model.encoded_)
     alone = model.outliers_.tolist() if shared else []
     strange = [e["name"] for e in shown if e["e"] and not any(x < n_events for x in e["e"])]
     still = [e["name"] for e in shown if not e["e"]]

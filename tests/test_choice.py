@@ -1,0 +1,211 @@
+"""Which events are chosen: by held-out demonstrations and chance, and what the type suggests."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from encoders import episode_of
+
+import align_rudder as ar
+from align_rudder.choice import Trial, chosen_events, forth_and_back, held_out
+from align_rudder.data.crafting import crafting_demonstrations, crafting_episode
+from align_rudder.events import NoEvents, candidates
+from align_rudder.events.candidates import is_continuous
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*(inconsistency|belong to|agree with)")
+
+
+def mountain_car(n, seed, random=False):
+    """Return episodes of a car that is pushed the way it rolls, or at random."""
+    env, found = gym.make("MountainCarContinuous-v0"), []
+    rng = np.random.default_rng([seed, random])
+    for i in range(n):
+        obs, done, force = env.reset(seed=1000 * seed + i)[0], False, rng.uniform(0.8, 1.0)
+        seen, rewards, ended = [obs], [], False
+        while not done:
+            push = rng.uniform(-1, 1) if random else force * (1 if obs[1] >= 0 else -1)
+            obs, reward, ended, cut, _ = env.step(np.array([push], np.float32))
+            seen.append(obs)
+            rewards.append(float(reward))
+            done = ended or cut
+        found.append(ar.Episode(np.array(seen), np.zeros(len(rewards)), rewards, terminated=ended))
+    return found
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_random_policy_earns_little_on_a_mountain_car(known, tmp_path):
+    demos, random = mountain_car(8, 1), mountain_car(8, 1, random=True)
+    model = ar.AlignRudder(baseline=None if known else -30.0).fit(demos, random if known else ())
+    base = model.events_.base
+    assert isinstance(base, ar.FeatureEvents)
+    assert 2 <= len(model.subgoals_) <= 15
+    assert all("≈" in str(goal.symbol) or goal.symbol == "done" for goal in model.subgoals_)
+    gain = np.mean([e.ret for e in demos]) - model.baseline_
+
+    def share(episodes):
+        return np.mean([model.redistribute(e).rewards.sum() for e in episodes]) / gain
+
+    fresh = mountain_car(5, 2, random=True)
+    assert share(fresh) < 0.2
+    assert share(mountain_car(4, 3)) > 0.8
+    if known:
+        assert model.random_share_ < 0.2
+    changes = ar.AlignRudder(ar.DeltaEvents(), baseline=model.baseline_).fit(demos, random)
+    assert changes.random_share_ > 0.2
+    model.save(tmp_path / "m.npz")
+    again = ar.AlignRudder.load(tmp_path / "m.npz")
+    for episode in (fresh[0], demos[0]):
+        np.testing.assert_array_equal(
+            model.redistribute(episode).rewards, again.redistribute(episode).rewards
+        )
+
+
+def test_the_same_choice_each_time():
+    demos = mountain_car(6, 4)
+    one, other = (ar.AlignRudder(baseline=-30.0).fit(demos) for _ in range(2))
+    assert repr(one.events_.base) == repr(other.events_.base)
+    assert one.events_.symbols_ == other.events_.symbols_
+    assert one.events is None
+
+
+# What stays as it is
+
+
+def test_inventories_keep_their_changes():
+    demos = crafting_demonstrations(6)
+    assert type(chosen_events(ar.AlignRudder(), demos, ())) is ar.DeltaEvents
+    idle = [crafting_episode(i, False) for i in range(90, 96)]
+    rng = np.random.default_rng(0)
+    idle = [  # items come and go without an order
+        ar.Episode(
+            {k: rng.permutation(v) for k, v in e.observations.items()}, e.actions, 0 * e.rewards
+        )
+        for e in idle
+    ]
+    assert type(chosen_events(ar.AlignRudder(), demos, idle)) is ar.DeltaEvents
+
+
+@pytest.mark.parametrize(
+    "observations", [np.arange(9), np.array(list("abcdefghi")), np.arange(9).astype(float)]
+)
+def test_single_states_are_not_asked_about(observations):
+    demos = [episode_of(observations)] * 4
+    found = candidates(demos)
+    assert len(found) == 1
+    assert chosen_events(ar.AlignRudder(), demos, demos) is not None
+
+
+def test_an_encoder_that_is_given_is_taken():
+    given = ar.DeltaEvents(3)
+    assert chosen_events(ar.AlignRudder(given), mountain_car(2, 0), ()) is given
+
+
+# Candidates
+
+
+def mixed(seed, direction=1):
+    """Return an episode of a position and a counter; the counter grows at the ends of the way."""
+    rng = np.random.default_rng(seed)
+    x = np.concatenate([np.linspace(0, 5, 20), np.linspace(5, 0, 20)]) + rng.normal(0, 0.05, 40)
+    coins = np.repeat([0, 1], [20, 20])
+    return episode_of({"coins": coins, "x": x[::direction]})
+
+
+def test_counters_and_positions_are_told_apart():
+    demos = [mixed(i) for i in range(4)]
+    assert is_continuous(demos)
+    assert is_continuous(demos, "x")
+    assert not is_continuous(demos, "coins")
+    found = candidates(demos)
+    assert any(isinstance(one, ar.CombinedEvents) for one in found)
+    for one in found:
+        one.fit(demos)
+    keys = [one.keys for one in found if isinstance(one, ar.DeltaEvents)]
+    assert ["coins"] in keys
+
+
+def test_goals_are_candidates():
+    at = np.random.default_rng(0).normal(size=(30, 2))
+    obs = {"achieved_goal": at, "desired_goal": at * 0, "observation": np.hstack([at, at])}
+    goals = {getattr(one, "goal", None) for one in candidates([episode_of(obs)] * 2)}
+    assert goals == {None, "difference", "distance"}
+
+
+# The criterion
+
+
+def test_held_out_is_by_episodes_that_the_encoder_did_not_see():
+    class Spy(ar.DeltaEvents):
+        fitted, asked = [], []
+
+        def fit(self, episodes, random_episodes=()):
+            self.fitted.append({id(e) for e in (*episodes, *random_episodes)})
+            return super().fit(episodes, random_episodes)
+
+    demos = crafting_demonstrations(6)
+    random = [crafting_episode(i, False) for i in range(4)]
+    held_out(ar.AlignRudder(), Spy(), demos, random)
+    assert len(Spy.fitted) == 2
+    assert not Spy.fitted[0] & Spy.fitted[1]
+    assert Spy.fitted[0] | Spy.fitted[1] == {id(e) for e in (*demos, *random)}
+
+
+def test_demonstrations_that_share_an_order_are_worth_more_than_chance():
+    demos = crafting_demonstrations(8)
+    trial = held_out(ar.AlignRudder(), ar.DeltaEvents(), demos)
+    assert trial.held_out > 0.8
+    same = [ar.Episode(e.observations, e.actions, 0 * e.rewards) for e in demos]
+    itself = held_out(ar.AlignRudder(), ar.DeltaEvents(), demos, same)
+    assert itself.by_chance > 0.8
+    assert not itself.good
+
+
+def test_the_value_of_a_trial():
+    good = Trial(1.0, 0.0, 4.0, 4.0)
+    assert good.good
+    assert good.value == pytest.approx(0.8)
+    assert Trial(1.0, 0.0, 4.0, 30.0).value == pytest.approx(0.4)
+    assert not Trial(1.0, 0.3, 4.0, 4.0).good
+    assert not Trial(0.5, 0.0, 4.0, 4.0).good
+    assert Trial(0.0, 0.0, 0.0, 0.0).value == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 12])
+def test_forth_and_back_never_leaves_the_first_half(n):
+    episode = episode_of(np.arange(n + 1))
+    found = forth_and_back(episode)
+    assert len(found) == n
+    assert found.observations[0] == 0
+    assert found.observations.max() <= max(1, n // 2)
+    assert (np.abs(np.diff(found.observations)) == 1).all()
+    assert found.ret == 0
+
+
+def test_no_events_are_saved_and_streamed(tmp_path):
+    rng = np.random.default_rng(0)
+    noise = [ar.Episode(rng.normal(size=(40, 2)), np.zeros(39), np.eye(39)[-1]) for _ in range(5)]
+    with pytest.warns(ar.AlignRudderWarning, match=r"no events were found|nothing can be"):
+        model = ar.AlignRudder().fit(noise)
+    assert isinstance(model.events_.base, NoEvents)
+    model.save(tmp_path / "m.npz")
+    again = ar.AlignRudder.load(tmp_path / "m.npz")
+    for one in (model, again):
+        rr = one.redistribute(noise[0])
+        assert rr.rewards.sum() == 0
+        assert rr.correction == 1
+
+
+def test_an_observation_that_is_no_number_is_named_among_all_episodes():
+    demos = mountain_car(5, 0)
+    broken = np.array(demos[3].observations)
+    broken[7] = np.nan
+    demos[3] = ar.Episode(broken, demos[3].actions, demos[3].rewards)
+    with pytest.raises(ValueError, match=r"observation 7 of demonstration 3 \(after step 6\)"):
+        ar.AlignRudder(baseline=-30.0).fit(demos)
+    with pytest.raises(ValueError, match=r"observation 7 of random episode 0"):
+        ar.AlignRudder(baseline=-30.0).fit(mountain_car(4, 0), [demos[3]])
+
+
+def test_episodes_of_other_shapes_are_refused():
+    demos = [episode_of(np.random.default_rng(0).normal(size=(9, n))) for n in (2, 2, 3, 2)]
+    with pytest.raises(ValueError, match=r"episode 2 .*\[3\].* episode 0 .*\[2\]"):
+        ar.AlignRudder().fit(demos)
