@@ -16,6 +16,8 @@ def test_who_is_not_paid_failed():
     assert failed([100.0, 99.0, 1.0], 0.0).tolist() == [False, False, True]
     assert failed([-90.0, -100.0, -200.0], -200.0).tolist() == [False, False, True]
     assert failed([0.2, 1.0, 4.0], 0.0).tolist() == [False] * 3
+    assert failed([0.01, 0.5], 0.0).tolist() == [False] * 2  # which of them is the rule?
+    assert failed([0.01, 0.5, 0.0], 0.0).tolist() == [False, False, True]
 
 
 def test_failures_are_named_and_not_aligned():

@@ -34,7 +34,7 @@ from align_rudder.tasks.mdp import optimal_policy
 ROOT = Path(__file__).parents[1]
 FIRST, CAP = 30_000, 3000
 RULE = {"learning_rate": 0.2, "trace": 0.8, "gamma": 0.99}
-SETTLEMENTS = ("even", "potential", "last", "beside")
+SETTLEMENTS = ("even", "mean", "potential", "last", "beside")
 WAYS: dict[str, dict[str, Any]] = {
     "plain reward": {},
     **{kind: {"settlement": kind} for kind in SETTLEMENTS},

@@ -160,7 +160,7 @@ class TrackerState(NamedTuple):
         zero: S after the start state.
         cell: Where on the profiles the best alignment ends.
         subgoal: Index of the next sub-goal.
-        history: Events so far that may matter (H,), where some undo others.
+        history: Events so far that may matter (H,), where some undo others; else None, as are:
         remembered: How many these are.
         full: Whether there were more than fit. Then the episode stays where it was: what it does
             from there on neither earns nor costs.
@@ -172,17 +172,20 @@ class TrackerState(NamedTuple):
     zero: jax.Array
     cell: jax.Array
     subgoal: jax.Array
-    history: jax.Array
-    remembered: jax.Array
-    full: jax.Array
+    history: jax.Array | None = None
+    remembered: jax.Array | None = None
+    full: jax.Array | None = None
 
 
 def _fresh(tables: TrackerTables) -> TrackerState:
     """Return where an episode stands before anything happened."""
     zero, none = jnp.float32(0), jnp.int32(0)
     row = jnp.zeros(tables.pssm.shape[1:], jnp.float32)
+    state = TrackerState(row, zero, none, zero, none, none)
+    if tables.undoes is None:
+        return state
     history = jnp.full(tables.history, NO_EVENT - 1, jnp.int32)
-    return TrackerState(row, zero, none, zero, none, none, history, none, jnp.bool_(False))
+    return state._replace(history=history, remembered=none, full=jnp.bool_(False))
 
 
 def start(tables: TrackerTables, event: jax.Array | int = NO_EVENT) -> TrackerState:
@@ -205,16 +208,20 @@ def advance(
     event = jnp.clip(event, NO_EVENT, tables.n_events).astype(jnp.int32)
     if tables.undoes is None or tables.kept is None:
         return _follow(tables, state, event)
+    past, count, full = state.history, state.remembered, state.full
+    assert past is not None
+    assert count is not None
+    assert full is not None
     happened = event >= 0
     lost = happened & (tables.undoes[event, 0] >= 0)
     kept = happened & ~lost & tables.kept[event]
-    full = state.full | (kept & (state.remembered >= tables.history))
+    full |= kept & (count >= tables.history)
     state = state._replace(full=full)
     followed, step = _follow(tables, state, jnp.where(lost | full, NO_EVENT, event))
-    added = (jnp.arange(tables.history) == state.remembered) & kept & ~full
+    added = (jnp.arange(tables.history) == count) & kept & ~full
     followed = followed._replace(
-        history=jnp.where(added, event, state.history),
-        remembered=state.remembered + (kept & ~full).astype(jnp.int32),
+        history=jnp.where(added, event, past),
+        remembered=count + (kept & ~full).astype(jnp.int32),
     )
     left = _take_back(tables, state, jnp.where(lost & ~full, event, NO_EVENT))
     new = jax.tree.map(lambda a, b: jnp.where(lost, a, b), left, followed)
@@ -232,6 +239,8 @@ def _take_back(tables: TrackerTables, state: TrackerState, event: jax.Array) -> 
     `align_rudder.tracking.take_back` does it. Only then does the loop turn at all.
     """
     assert tables.undoes is not None
+    assert state.history is not None
+    assert state.remembered is not None
     places = jnp.arange(tables.history)
     taken = (state.history[:, None] == tables.undoes[event]).any(axis=1)
     taken &= (places < state.remembered) & (event >= 0)

@@ -1,5 +1,6 @@
 """Tabular learners: they learn what is easy, repeat themselves, and follow their equations."""
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -18,6 +19,7 @@ from align_rudder.baselines import (
     rollout,
 )
 from align_rudder.settlement import Settlement
+from align_rudder.tasks import RoomsEnv
 
 AS_IN_THE_PAPER = {"bootstrap": False, "gamma": 1.0, "settlement": None, "progress": False}
 IMITATORS = {"dqfd": learn_dqfd, "sqil": learn_sqil, "gail": learn_gail}
@@ -278,3 +280,20 @@ def test_bad_arguments(learn, wrong, message):
     mdp, demos = corridor(4)
     with pytest.raises(ValueError, match=message):
         learn(mdp, demos, **wrong)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_poor_demonstrations_teach_and_more_of_them_more(seed):
+    """Seven of ten actions were random: demonstrations earn a fifth of what can be earned."""
+    env = RoomsEnv(8, slip=0.1)
+    needed = []
+    for n in (2, 10):
+        demos = env.demonstrations(n, seed, exploration=0.7)
+        target = 0.65 / float(np.mean([demo.ret for demo in demos]))
+        protocol = Protocol(target=target, max_episodes=1500, evaluation_epsilon=0.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ar.AlignRudderWarning)
+            result = learn_align_rudder(env.mdp, demos, seed=seed, protocol=protocol)
+        needed.append(result.episodes)
+    assert needed[1] < 600
+    assert needed[1] <= needed[0]
