@@ -31,6 +31,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 import align_rudder as ar
 from align_rudder.gym.sb3 import LiveCallback, ValueBurnIn, clone
+from align_rudder.gym.spaces import in_blocks
 from align_rudder.show.report import write_report
 
 
@@ -48,8 +49,8 @@ class Args:
     """Let PPO begin with a policy cloned from the demonstrations."""
     progress: bool = True
     """Let the agent observe how far along the demonstrations' profile it is."""
-    settlement: str = "even"
-    """Where the rest of the return goes: "even", "potential", "last" or "beside"."""
+    settlement: str = "annealed"
+    """What becomes of the shares: "annealed", "even", "potential", "last" or "beside"."""
     steps: int = 240_000
     """Environment steps to learn."""
     envs: int = 16
@@ -121,27 +122,30 @@ class RememberViews(gym.Wrapper):
 
 
 class OneHot(gym.ObservationWrapper):
-    """The view as zeros and ones (kinds and states; no colours), the direction, the progress."""
+    """The view as zeros and ones (kinds and states; no colours) and the direction.
 
-    kinds, states, directions = (np.eye(n, dtype=np.float32) for n in (11, 3, 4))
+    Where the progress is observed, a block for each position follows, and that of the agent's holds
+    the view again: what is learned at one position does not leak into the next.
+    """
+
+    kinds, states, directions = (np.eye(n, dtype=np.uint8) for n in (11, 3, 4))
 
     def __init__(self, env: gym.Env) -> None:
         super().__init__(env)
         parts: Any = env.observation_space
-        self.progress = "progress" in parts.spaces
-        size = VIEW * VIEW * (11 + 3) + 4
-        if self.progress:
-            size += parts["progress"].shape[0]
-        self.observation_space = gym.spaces.Box(0.0, 1.0, (size,), np.float32)
+        self.cells = parts["progress"].shape[0] if "progress" in parts.spaces else 0
+        size = (VIEW * VIEW * (11 + 3) + 4) * (1 + self.cells)
+        self.observation_space = gym.spaces.Box(0, 1, (size,), np.uint8)
 
     def observation(self, observation: dict[str, Any]) -> np.ndarray:
         """Return the vector of an observation."""
         image = observation["image"].reshape(-1, 3)
         parts = [self.kinds[image[:, 0]].ravel(), self.states[image[:, 2]].ravel()]
         parts.append(self.directions[observation["direction"]])
-        if self.progress:
-            parts.append(observation["progress"])
-        return np.concatenate(parts)
+        view = np.concatenate(parts)
+        if not self.cells:
+            return view
+        return in_blocks(view, int(observation["progress"].argmax()), self.cells)
 
 
 # 2. Demonstrations. Here they are made by a script that sees the whole grid and goes the shortest

@@ -1,0 +1,243 @@
+"""Compare the ways to pay for learners with networks: DQN and PPO of Stable-Baselines3.
+
+    python tools/deep_study.py --tune             # one small grid for each learner, other seeds
+    python tools/deep_study.py                    # three seeds of every task, learner and way
+    python tools/deep_study.py --table            # the table in docs/method.md again
+
+A finished trial is a line of `results/settlement/deep.jsonl` and is not run again: stop and go on
+as you like, `--minutes` stops by itself. A trial is solved when 90 % of 100 episodes in a row were
+successes; it ends when that has held for 60,000 steps, or with its steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+import gymnasium as gym  # noqa: E402
+import numpy as np  # noqa: E402
+from deep_tasks import TASKS, Task  # noqa: E402
+from joblib import Parallel, delayed  # noqa: E402
+
+import align_rudder as ar  # noqa: E402
+from align_rudder.runs.lock import only_here  # noqa: E402
+from align_rudder.runs.rows import JsonRows  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "results" / "settlement"
+FIRST, TUNING = 21, 11  # first seeds; nothing was chosen on those of the study
+GAMMA, POINT, WINDOW, HELD = 0.99, 10_000, 100, 6
+STEPS = {"ppo": 200_000, "dqn": 150_000}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "ppo": {"learning_rate": 1e-3, "ent_coef": 0.01},
+    "dqn": {"learning_rate": 3e-4, "n_steps": 5},
+}
+GRIDS: dict[str, list[dict[str, Any]]] = {
+    "ppo": [{"learning_rate": r, "ent_coef": e} for r in (3e-4, 1e-3) for e in (0.01, 0.03)],
+    "dqn": [{"learning_rate": r, "n_steps": n} for r in (3e-4, 1e-3) for n in (1, 5, 10)],
+}
+WAYS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "plain reward": {"plain": True},
+    "last": {"settlement": "last"},
+    "even": {"settlement": "even"},
+    "potential": {"settlement": "potential"},
+    "beside": {"settlement": "beside"},
+    "progress not observed": {"progress": False},
+    "order not paid (skip=0)": {"skip": 0.0},
+}
+MARKS = ("<!-- settlement: networks -->\n", "<!-- end of networks -->\n")
+
+
+class Plain(gym.Wrapper):
+    """Pays the environment's own reward again: the control, which observes progress as well."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Step with the original reward."""
+        obs, _, terminated, truncated, info = self.env.step(action)
+        return obs, info["original_reward"], terminated, truncated, info
+
+
+def environment(task: Task, model: ar.AlignRudder, way: dict[str, Any], seed: int) -> gym.Env:
+    """Return the environment as a learner has it."""
+    progress = way.get("progress", True)
+    chosen = {"settlement": way["settlement"]} if "settlement" in way else {}
+    env: gym.Env = ar.RedistributeReward(
+        task.make(seed), model, gamma=GAMMA, observe_progress=progress, events=task.events, **chosen
+    )
+    if way.get("plain"):
+        env = Plain(env)
+    return env if task.seen is None else task.seen(env, model.scorer_.n_cells if progress else 0)
+
+
+def model_of(name: str, task: Task, way: dict[str, Any], seed: int) -> ar.AlignRudder:
+    """Return the model of a seed, kept in a file for the other trials of the seed."""
+    options = {"skip": way["skip"]} if "skip" in way else {}
+    path = ROOT / "runs" / "deep" / f"{list(TASKS).index(name)}-{seed}-{options}.npz"
+    if path.exists():
+        return ar.AlignRudder.load(path, function=task.function)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    model = task.fit(seed, **options)
+    model.save(path)
+    return model
+
+
+def trial(name: str, learner: str, way: str, seed: int, settings: dict[str, Any]) -> dict[str, Any]:
+    """Train once; return the success rate of the last 100 episodes after every 10,000 steps."""
+    import torch
+    from stable_baselines3 import DQN, PPO
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    torch.set_num_threads(1)
+    started, task = time.perf_counter(), TASKS[name]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = model_of(name, task, WAYS[way], seed)
+    n = 16 if learner == "ppo" else 8
+    venv = DummyVecEnv([lambda: environment(task, model, WAYS[way], seed) for _ in range(n)])
+    venv.seed(10_000 * seed)
+    won: list[bool] = []
+    curve: list[float] = []
+
+    class Watch(BaseCallback):
+        def _on_step(self) -> bool:
+            for over, info in zip(self.locals["dones"], self.locals["infos"], strict=True):
+                if over:
+                    won.append(bool(info["original_reward"] > 0))
+            if self.num_timesteps >= POINT * (len(curve) + 1):
+                curve.append(float(np.mean(won[-WINDOW:])) if len(won) >= WINDOW else 0.0)
+            return len(curve) < HELD or min(curve[-HELD:]) < 0.9
+
+    common: dict[str, Any] = {"gamma": GAMMA, "device": "cpu", "seed": seed}
+    common["policy_kwargs"] = {"net_arch": [64, 64]}
+    if learner == "ppo":
+        agent: Any = PPO(
+            "MlpPolicy", venv, n_steps=128, batch_size=256, n_epochs=4, **settings, **common
+        )
+    else:
+        agent = DQN(
+            "MlpPolicy",
+            venv,
+            buffer_size=100_000,
+            learning_starts=2_000,
+            batch_size=64,
+            train_freq=1,
+            gradient_steps=2,
+            target_update_interval=500,
+            exploration_fraction=0.3,
+            **settings,
+            **common,
+        )
+    agent.learn(STEPS[learner], callback=Watch())
+    reached = [k for k, rate in enumerate(curve) if rate >= 0.9]
+    return {
+        "task": name,
+        "learner": learner,
+        "way": way,
+        "seed": seed,
+        "settings": settings,
+        "solved": (reached[0] + 1) * POINT if reached else None,
+        "end": curve[-1],
+        "curve": [round(rate, 3) for rate in curve],
+        "steps": int(agent.num_timesteps),
+        "seconds": round(time.perf_counter() - started, 1),
+    }
+
+
+def attempt(job: tuple[Any, ...], until: float) -> dict[str, Any] | None:
+    """Run a trial, or none if it is too late to begin."""
+    return trial(*job) if time.time() < until else None
+
+
+def run(path: Path, jobs: Iterable[tuple[Any, ...]], n_jobs: int, until: float) -> None:
+    """Run the trials that the file does not hold, and add each to it as it ends."""
+    with only_here(path.parent):
+        rows = JsonRows(path)
+        there = {_identity(*(r[k] for k in _KEYS)) for r in rows.read()}
+        todo = [job for job in jobs if _identity(*job) not in there]
+        print(f"{len(todo)} trials to run, {len(there)} there already", flush=True)
+        found = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch=n_jobs)(
+            delayed(attempt)(job, until) for job in todo
+        )
+        for i, row in enumerate(found, 1):
+            if row is not None:
+                rows.append(row)
+                what = f"{row['task']:16} {row['learner']} {row['way']:24} {row['seed']}"
+                told = f"solved {row['solved']}, end {row['end']:.2f}, {row['seconds']:.0f} s"
+                print(f"{i}/{len(todo)} {what} {told}", flush=True)
+
+
+_KEYS = ("task", "learner", "way", "seed", "settings")
+
+
+def _identity(*job: Any) -> str:
+    return repr([sorted(x.items()) if isinstance(x, dict) else x for x in job])
+
+
+def table(rows: list[dict[str, Any]], learner: str) -> str:
+    """Return the trials solved and the mean thousand steps until then, as Markdown."""
+    lines = [f"| {learner.upper()} | " + " | ".join(TASKS) + " |", "|---" * (len(TASKS) + 1) + "|"]
+    for way in WAYS:
+        cells = []
+        for task in TASKS:
+            mine = [
+                r
+                for r in rows
+                if (r["task"], r["learner"], r["way"]) == (task, learner, way)
+                and r["settings"] == SETTINGS[learner]
+            ]
+            solved = [r["solved"] for r in mine if r["solved"] is not None]
+            after = f", {np.mean(solved) / 1000:.0f}" if solved else ""
+            cells.append(f"{len(solved)}/{len(mine)}{after}" if mine else "–")
+        lines.append(f"| {'**default**' if way == 'default' else way} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run what is missing, and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--tune", action="store_true", help="the grids, on other seeds")
+    parser.add_argument("--table", action="store_true", help="only write the table")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
+    parser.add_argument("--learners", nargs="+", choices=list(STEPS), default=list(STEPS))
+    parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin none after")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    path = given.out / ("deep-tune.jsonl" if given.tune else "deep.jsonl")
+    seeds = range(TUNING, TUNING + 2) if given.tune else range(FIRST, FIRST + given.seeds)
+    grids = GRIDS if given.tune else {learner: [SETTINGS[learner]] for learner in STEPS}
+    jobs = [
+        (task, learner, way, seed, settings)
+        for way in given.ways
+        for seed in seeds
+        for learner in given.learners
+        for task in given.tasks
+        for settings in grids[learner]
+    ]
+    if not given.table:
+        run(path, jobs, given.jobs, time.time() + 60 * given.minutes)
+    rows = list(JsonRows(path).read())
+    text = "\n\n".join(table(rows, learner) for learner in STEPS)
+    print(text)
+    page = ROOT / "docs" / "method.md"
+    before, mark, rest = page.read_text("utf-8").partition(MARKS[0])
+    _, end, after = rest.partition(MARKS[1])
+    if mark and end and not given.tune:
+        page.write_text(f"{before}{mark}\n{text}\n\n{end}{after}", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
