@@ -118,12 +118,13 @@ class RedistributeReward(gym.Wrapper, Redistributing):
     """Pays each step the environment's reward and its share of the redistribution, online.
 
     Shares are a loan that successes pay back: after as many as `successes` the reward is the
-    environment's own again (`align_rudder.settlement` has this and the other ways). `info` holds "original_reward", "redistributed" (the redistributed
-    reward of the episode so far), "event" (-1: none), "score" S(τ_t), "subgoal" (index of the
-    next sub-goal), "strategy" (the one that the episode follows best) and, on the last step,
-    "correction", what of the return was not redistributed. An LSTM (RUDDER) has no events and no
-    sub-goals: "event" is -1, "subgoal" and "strategy" 0. `align_rudder.gym.live.LiveCurves` makes
-    curves for TensorBoard of them.
+    environment's own again (`align_rudder.settlement` has this and the other ways).
+
+    `info` holds "original_reward", "redistributed" (the shares of the episode so far), "event" (-1:
+    none), "score" S(τ_t), "subgoal" (index of the next sub-goal), "strategy" (the one that the
+    episode follows best) and, on the last step, "correction", what of the return was not
+    redistributed. An LSTM (RUDDER) has no events and no sub-goals: "event" is -1, "subgoal" and
+    "strategy" 0. `align_rudder.gym.live.LiveCurves` makes curves for TensorBoard of them.
 
     Args:
         env: The environment.
