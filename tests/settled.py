@@ -26,12 +26,12 @@ def arguments(kind):
     return {"settlement": kind, "gamma": GAMMA, "fade": FADE, "successes": SUCCESSES}
 
 
-def mean_rate(before):
-    """Return what "even" takes back per step after these episodes, (rewards, shares) of each."""
+def mean_rate(kind, before):
+    """Return what is taken back per step after these episodes, (rewards, shares) of each."""
     weights = 0.99 ** np.arange(len(before))[::-1]
-    given = [shares.sum() for _, shares in before]
+    surplus = [shares.sum() - (own[-1] if kind == "even" else 0.0) for own, shares in before]
     steps = [len(own) for own, _ in before]
-    return float(weights @ given / (weights @ steps)) if before else 0.0
+    return float(weights @ surplus / (weights @ steps)) if before else 0.0
 
 
 def paid_share(before, returns):
@@ -53,8 +53,8 @@ def online(kind, own, shares, terminated, before=(), returns=(0.0, 1.0)):
         if terminated:
             phi[-1] = 0.0
         return own + GAMMA * phi - np.append(0.0, phi[:-1])
-    if kind == "even":
-        rate = mean_rate(list(before))
+    if kind in ("even", "mean"):
+        rate = mean_rate(kind, list(before))
         paid -= rate
         paid[-1] += n * rate
     if kind != "beside":
@@ -67,11 +67,11 @@ def check_settled(kind, rewards, rr, before=(), atol=1e-12, returns=(0.0, 1.0)):
     wanted = online(kind, rr.own, rr.rewards, rr.terminated, before, returns)
     np.testing.assert_allclose(rewards, wanted, rtol=0, atol=atol)
     whole = rr.settled(settlement(kind))
-    if kind == "even":
+    if kind in ("even", "mean"):
         np.testing.assert_allclose(whole.sum(), rr.ret, rtol=0, atol=1e-9)
     elif kind != "annealed":
         np.testing.assert_allclose(rewards, whole, rtol=0, atol=atol)
-    if kind in ("even", "last"):
+    if kind in ("even", "mean", "last"):
         np.testing.assert_allclose(np.sum(rewards), rr.ret, rtol=0, atol=max(atol, 1e-9))
 
 

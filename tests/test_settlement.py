@@ -35,7 +35,7 @@ def play(account, own, shares, terminated=True):
 # Sums
 
 
-@pytest.mark.parametrize("kind", ["even", "last"])
+@pytest.mark.parametrize("kind", ["even", "mean", "last"])
 @prop
 @given(episodes, st.booleans())
 def test_the_sum_of_an_episode_is_its_return(kind, steps, terminated):
@@ -44,7 +44,7 @@ def test_the_sum_of_an_episode_is_its_return(kind, steps, terminated):
     assert paid.sum() == pytest.approx(own.sum(), abs=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["even", "last"])
+@pytest.mark.parametrize("kind", ["even", "mean", "last"])
 @prop
 @given(st.lists(episodes, min_size=1, max_size=4), st.booleans())
 def test_online_every_episode_sums_to_its_return(kind, several, terminated):
@@ -84,7 +84,7 @@ def test_rewards_on_the_way_stay_where_they_are(kind, steps):
     np.testing.assert_allclose(change, [-5.0] + [0.0] * len(steps), atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["annealed", "even"])
+@pytest.mark.parametrize("kind", ["annealed", "mean"])
 @prop
 @given(steps=episodes, at=st.integers(0, 100))
 def test_every_own_reward_stays_where_it_is(kind, steps, at):
@@ -97,8 +97,13 @@ def test_every_own_reward_stays_where_it_is(kind, steps, at):
     np.testing.assert_allclose(change, wanted, atol=1e-9)
 
 
-def test_even_takes_the_mean_of_the_shares_back():
+def test_even_spreads_what_is_left_over_the_steps():
     paid = Settlement("even").rewards(np.array([0, 0, 0, 1.0]), np.array([0.5, 0, 0.5, 0.4]))
+    np.testing.assert_allclose(paid, [0.4, -0.1, 0.4, 0.3])
+
+
+def test_the_mean_of_shares_is_taken_back():
+    paid = Settlement("mean").rewards(np.array([0, 0, 0, 1.0]), np.array([0.5, 0, 0.5, 0.4]))
     np.testing.assert_allclose(paid, [0.15, -0.35, 0.15, 1.05])
 
 
@@ -115,14 +120,14 @@ def test_step_by_step_as_for_the_whole_episode(kind, steps, terminated):
     np.testing.assert_allclose(play(Account(settled), own, shares, terminated), whole, atol=1e-9)
 
 
-@pytest.mark.parametrize("end", [0.0, 2.0])
-def test_after_many_equal_episodes_even_online_is_even(end):
+@pytest.mark.parametrize(("kind", "end"), [("even", 0.0), ("mean", 0.0), ("mean", 2.0)])
+def test_after_many_equal_episodes_online_is_as_for_the_whole(kind, end):
     """The mean rate is then that of the episode: nothing is left for the last step."""
     own, shares = np.array([0, -0.1, 0, 0, end]), np.array([0.3, 0, 0, 0.2, 0])
-    account = Account(Settlement("even"))
+    account = Account(Settlement(kind))
     for _ in range(5):
         paid = play(account, own, shares)
-    np.testing.assert_allclose(paid, Settlement("even").rewards(own, shares), atol=1e-12)
+    np.testing.assert_allclose(paid, Settlement(kind).rewards(own, shares), atol=1e-12)
 
 
 def test_the_first_episode_takes_back_at_its_end_and_later_ones_on_the_way():
@@ -322,7 +327,7 @@ def test_at_a_time_limit_a_learner_that_bootstraps_is_right(fade):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kind": "info"}, "settlement is 'info'; one of 'annealed', 'even', 'potential', 'last'"),
+        ({"kind": "info"}, "settlement is 'info'; one of 'annealed', 'even', 'mean', 'potential'"),
         ({"successes": -1}, "successes is -1"),
         ({"gamma": 1.5}, "gamma is 1.5"),
         ({"fade": -0.1}, "fade is -0.1"),

@@ -198,7 +198,9 @@ def table(rows: list[dict[str, Any]], learner: str) -> str:
             solved = [r["solved"] for r in mine if r["solved"] is not None]
             after = f", {np.mean(solved) / 1000:.0f}" if solved else ""
             cells.append(f"{len(solved)}/{len(mine)}{after}" if mine else "–")
-        lines.append(f"| {'**default**' if way == 'default' else way} | " + " | ".join(cells) + " |")
+        lines.append(
+            f"| {'**default**' if way == 'default' else way} | " + " | ".join(cells) + " |"
+        )
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Tasks of `deep_study.py`: an environment, a model of its demonstrations, and what a network sees."""
+"""Tasks of `deep_study.py`: environments, models of demonstrations, what a network sees."""
 
 from __future__ import annotations
 

@@ -7,10 +7,14 @@ episode would earn more than its return. What becomes of the surplus is the sett
   is paid for how far it comes; after `successes` episodes as good as the demonstrations the reward
   is the environment's own, for any learner, any γ and any time limit. For learners that learn while
   they play.
-- ``"even"``: all shares are taken back evenly over the steps, and what the environment pays stays
-  where it is. The sum of an episode is its return. For episodes that are complete before they are
-  learned from. Online, where the end is not known, every step pays the mean rate of the episodes
-  before, and the last step the rest, which makes failing early look good.
+- ``"even"``: the last reward less all shares, r_T − Σ R, is spread evenly over the steps. The sum
+  of an episode is its return, which now comes where the shares are. For episodes that are complete
+  before they are learned from: datasets. Online, where the end is not known, every step pays the
+  mean rate of the episodes before, and the last step the rest, which makes failing early look good.
+- ``"mean"``: r + R less the mean of all R: shares are taken back evenly, and what the environment
+  pays stays where it is, success too. The sum of an episode is its return. Where demonstrations are
+  poor, shares are small beside the return of a good episode, which "even" would then smear over
+  its steps. For learners of whole episodes; online as "even".
 - ``"potential"``: r + γΦ′ − Φ with Φ = C·S, zero at terminal states. Its best policies are those of
   r, for any task and any γ: shaping by a potential. At a time limit Φ stays, as a learner that
   bootstraps goes on from there. `fade` lets Φ fall by that share with each step, which is a
@@ -19,7 +23,7 @@ episode would earn more than its return. What becomes of the surplus is the sett
   steps before a time limit are blamed for everything.
 - ``"beside"``: r + R, nothing taken back. Not return-equivalent.
 
-Rewards of the environment (step costs, say) stay at their step in all of them.
+Rewards of the environment before the last step (step costs, say) stay at their step in all of them.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ from align_rudder.files import Choice, Number, check_values
 
 __all__ = ["MEMORY", "SETTLEMENTS", "Account", "Accounts", "Past", "Settlement"]
 
-SETTLEMENTS = ("annealed", "even", "potential", "last", "beside")
+SETTLEMENTS = ("annealed", "even", "mean", "potential", "last", "beside")
 MEMORY = 0.99  # of the mean rate, per episode: about the last hundred count
 
 
@@ -42,7 +46,7 @@ class Settlement:
     """One of the ways to settle.
 
     Attributes:
-        kind: "annealed", "even", "potential", "last" or "beside".
+        kind: "annealed", "even", "mean", "potential", "last" or "beside".
         gamma: The learner's discount, for "potential".
         fade: By which share the potential falls with each step, for "potential".
         successes: After how many successes "annealed" pays no shares any more, for each
@@ -54,7 +58,8 @@ class Settlement:
         ...     rewards = Settlement(kind, gamma=1.0, fade=0.0).rewards(own, shares)
         ...     print(kind, rewards.tolist())
         annealed [0.5, 0.0, 0.0, 1.0]
-        even [0.375, -0.125, -0.125, 0.875]
+        even [0.625, 0.125, 0.125, 0.125]
+        mean [0.375, -0.125, -0.125, 0.875]
         potential [0.5, 0.0, 0.0, 0.5]
         last [0.5, 0.0, 0.0, 0.5]
         beside [0.5, 0.0, 0.0, 1.0]
@@ -77,6 +82,11 @@ class Settlement:
     def of(cls, settlement: Settlement | str) -> Settlement:
         """Return the settlement, made from its kind where only that is given."""
         return settlement if isinstance(settlement, Settlement) else cls(settlement)
+
+    @property
+    def spreads(self) -> bool:
+        """Whether the surplus is taken back over all steps of an episode."""
+        return self.kind in ("even", "mean")
 
     def weight(self, repaid: float) -> float:
         """Return what "annealed" pays of a share after that many successes."""
@@ -104,6 +114,9 @@ class Settlement:
             raise ValueError("the episode has no step, so there is none to pay")
         out = own + (weight if self.kind == "annealed" else 1.0) * shares
         if self.kind == "even":
+            out[-1] -= own[-1]
+            out += (own[-1] - shares.sum()) / len(own)
+        elif self.kind == "mean":
             out -= shares.mean()
         elif self.kind == "last":
             out[-1] -= shares.sum()
@@ -125,25 +138,25 @@ class Past:
     Attributes:
         low: What an episode returns that fails.
         high: What one returns that is as good as the demonstrations.
-        given: Σ R of the episodes, older ones counting less.
+        surplus: What was to be taken back of the episodes, older ones counting less.
         steps: Their steps, likewise.
         repaid: How many successes there were; one that returns half as much counts half.
     """
 
     low: float = 0.0
     high: float = 1.0
-    given: float = 0.0
+    surplus: float = 0.0
     steps: float = 0.0
     repaid: float = 0.0
 
     @property
     def rate(self) -> float:
-        """The mean share of a step; 0 before the first episode."""
-        return self.given / self.steps if self.steps else 0.0
+        """What a step pays back, on average; 0 before the first episode."""
+        return self.surplus / self.steps if self.steps else 0.0
 
-    def add(self, given: float, steps: float, ret: float) -> None:
+    def add(self, surplus: float, steps: float, ret: float) -> None:
         """Count an episode that has ended."""
-        self.given = MEMORY * self.given + given
+        self.surplus = MEMORY * self.surplus + surplus
         self.steps = MEMORY * self.steps + steps
         if self.high > self.low:
             self.repaid += min(1.0, max(0.0, (ret - self.low) / (self.high - self.low)))
@@ -167,7 +180,7 @@ class Account:
         """Begin an episode."""
         self._level = self._given = self._ret = 0.0
         self._steps = 0
-        self._charge = self.past.rate if self.settlement.kind == "even" else 0.0
+        self._charge = self.past.rate if self.settlement.spreads else 0.0
         self._weight = self.settlement.weight(self.past.repaid)
 
     def pay(self, own: float, share: float, terminated: bool, truncated: bool) -> float:
@@ -194,9 +207,10 @@ class Account:
         else:
             reward = own + share - self._charge
         if terminated or truncated:
-            if kind in ("even", "last"):
+            if kind not in ("annealed", "beside"):
                 reward += self._charge * self._steps - self._given
-            self.past.add(self._given, self._steps, self._ret)
+            surplus = self._given - (own if kind == "even" else 0.0)
+            self.past.add(surplus, self._steps, self._ret)
         return reward
 
 
@@ -223,7 +237,7 @@ class Accounts:
         where: Any = slice(None) if mask is None else mask
         for values in (self._level, self._given, self._ret, self._steps):
             values[where] = 0
-        self._charge[where] = self.past.rate if self.settlement.kind == "even" else 0.0
+        self._charge[where] = self.past.rate if self.settlement.spreads else 0.0
         self._weight[where] = self.settlement.weight(self.past.repaid / len(self._steps))
 
     def pay(
@@ -251,8 +265,9 @@ class Accounts:
             out = own + self._weight * shares
         else:
             out = own + shares - self._charge
-        if settlement.kind in ("even", "last"):
+        if settlement.kind not in ("annealed", "beside"):
             out += np.where(ended, self._charge * self._steps - self._given, 0.0)
         for i in np.flatnonzero(ended):
-            self.past.add(float(self._given[i]), float(self._steps[i]), float(self._ret[i]))
+            surplus = self._given[i] - (own[i] if settlement.kind == "even" else 0.0)
+            self.past.add(float(surplus), float(self._steps[i]), float(self._ret[i]))
         return np.where(stepped, out, 0.0)

@@ -31,11 +31,12 @@ from align_rudder.tracking import take_back
 __all__ = ["learn_align_rudder", "learn_q"]
 
 _Q, _TRACE, _WINDOW = 0, 1, 2
-_SHARES, _ANNEALED, _EVEN, _POTENTIAL, _LAST, _BESIDE = range(6)
+_SHARES, _ANNEALED, _EVEN, _MEAN, _POTENTIAL, _LAST, _BESIDE = range(7)
 _SETTLED = {
     None: _SHARES,
     "annealed": _ANNEALED,
     "even": _EVEN,
+    "mean": _MEAN,
     "potential": _POTENTIAL,
     "last": _LAST,
     "beside": _BESIDE,
@@ -167,6 +168,9 @@ def _train(q, profile, rule, observed, tables, epsilon, episodes, rng):
                 break
         steps += n
         if redistributing and settled == _EVEN:
+            gains[n - 1] -= reward
+            gains[:n] += (reward - given) / n
+        elif redistributing and settled == _MEAN:
             gains[:n] -= given / n
         if high > low:
             repaid[0] += min(1.0, max(0.0, (ret - low) / (high - low)))
@@ -272,7 +276,7 @@ def learn_align_rudder(
     bootstrap: bool = True,
     gamma: float = 0.99,
     window: int = 20,
-    settlement: Settlement | str | None = "even",
+    settlement: Settlement | str | None = "mean",
     progress: bool = True,
     subtasks: bool = False,
     initial_scale: float = 0.3,
@@ -300,7 +304,7 @@ def learn_align_rudder(
         window: Steps of the κ window.
         settlement: Where the rest of the return goes (`align_rudder.settlement`); None to learn
             from the shares alone, as in the paper's tables: not return-equivalent. "kappa" and
-            "direct" look a few steps ahead, which is best with None.
+            "direct" look a few steps ahead, which is best with "even" or None.
         progress: Whether the agent knows where on the alignment it stands: a table for each
             position, all of them cloned from the demonstrations.
         subtasks: Whether each sub-task has a Q-table of its own instead; a sub-agent takes over

@@ -28,7 +28,7 @@ class AccountState(NamedTuple):
         level: The potential.
         steps: Steps so far.
         charge: What each step pays back.
-        given: Σ R of the episodes before, older ones counting less.
+        surplus: What was to be taken back of the episodes before, older ones counting less.
         lengths: Their steps, likewise.
         repaid: Successes among them.
     """
@@ -36,16 +36,16 @@ class AccountState(NamedTuple):
     level: jax.Array
     steps: jax.Array
     charge: jax.Array
-    given: jax.Array
+    surplus: jax.Array
     lengths: jax.Array
     repaid: jax.Array
 
     @classmethod
-    def new(cls, given: Any = 0.0, lengths: Any = 0.0, repaid: Any = 0.0) -> AccountState:
+    def new(cls, surplus: Any = 0.0, lengths: Any = 0.0, repaid: Any = 0.0) -> AccountState:
         """Return the account of an episode that begins, with what is known of those before."""
-        zero, given, lengths = jnp.float32(0), jnp.float32(given), jnp.float32(lengths)
-        charge = given / jnp.maximum(lengths, 1.0)
-        return cls(zero, zero, charge, given, lengths, jnp.float32(repaid))
+        zero, surplus, lengths = jnp.float32(0), jnp.float32(surplus), jnp.float32(lengths)
+        charge = surplus / jnp.maximum(lengths, 1.0)
+        return cls(zero, zero, charge, surplus, lengths, jnp.float32(repaid))
 
 
 class TrackedState(NamedTuple):
@@ -84,7 +84,7 @@ class RedistributeReward:
             and `default_params`, unless `params` are given to `reset` and `step`. Wrap it before
             others do: `LogWrapper(RedistributeReward(env, model))`.
         model: A fitted `AlignRudder`. If it is aligned again, make a new wrapper.
-        settlement: "annealed", "even", "potential", "last" or "beside", as in
+        settlement: "annealed", "even", "mean", "potential", "last" or "beside", as in
             `align_rudder.settlement`. Successes, and what episodes gave, are remembered from one to
             the next in the state, for each environment of a batch its own.
         gamma: The learner's discount, for "potential".
@@ -163,7 +163,7 @@ class RedistributeReward:
         done = ends[0] | ends[-1]
         first, fresh = self.reset_env(key_reset, params)
         past = after.account
-        account = AccountState.new(past.given, past.lengths, past.repaid)
+        account = AccountState.new(past.surplus, past.lengths, past.repaid)
         fresh = fresh._replace(account=account)
         obs, state = jax.tree.map(
             lambda new, old: jnp.where(done, new, old), (first, fresh), (last, after)
@@ -228,21 +228,22 @@ class RedistributeReward:
             level = jnp.where(terminated, 0.0, (1.0 - fade) * account.level + share)
             return account._replace(level=level), own + gamma * level - account.level
         steps = account.steps + 1
-        charge = account.charge if kind == "even" else jnp.float32(0)
+        charge = account.charge if self.settlement.spreads else jnp.float32(0)
         ended = terminated | truncated
         paid = own + share - charge
         if kind == "annealed":
             paid = own + self._weight(account.repaid) * share
-        elif kind in ("even", "last"):
+        elif kind != "beside":
             paid += jnp.where(ended, charge * steps - stream.given, 0.0)
         low, high = self._returns
         success = jnp.clip((stream.ret - low) / (high - low), 0, 1) if high > low else 0.0
-        past = (MEMORY * account.given + stream.given, MEMORY * account.lengths + steps)
+        surplus = stream.given - (own if kind == "even" else 0.0)
+        past = (MEMORY * account.surplus + surplus, MEMORY * account.lengths + steps)
         return AccountState(
             account.level,
             steps,
             account.charge,
-            jnp.where(ended, past[0], account.given),
+            jnp.where(ended, past[0], account.surplus),
             jnp.where(ended, past[1], account.lengths),
             account.repaid + jnp.where(ended, success, 0.0),
         ), paid

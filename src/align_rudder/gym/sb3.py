@@ -133,7 +133,7 @@ class _Redistributing:
             cut = np.zeros_like(cut)
         share = self._stream.step(obs, action, own, next_obs, infos)
         paid = self._accounts.pay(own, share, ended & ~cut, cut)
-        if self.settlement.kind == "even":
+        if self.settlement.spreads:
             for i, steps in enumerate(self._episodes):
                 steps.append((self._written, self.pos, own[i], share[i]))
         self._written += 1
@@ -156,7 +156,7 @@ class _Redistributing:
 
     def _settle(self) -> None:
         """Spread the rest of each episode that has ended over those of its steps still here."""
-        if self.settlement.kind != "even":
+        if not self.settlement.spreads:
             return
         for i in np.flatnonzero(self._fresh):
             if steps := self._episodes[i]:

@@ -33,8 +33,8 @@ class RedistributeReward(VectorWrapper, Redistributing):
     Args:
         env: The vector environment.
         model: A fitted model, or the path of a saved one.
-        settlement: "annealed", "even", "potential", "last" or "beside". Successes, and the mean
-            rate that "even" takes back, are those of all sub-environments.
+        settlement: "annealed", "even", "mean", "potential", "last" or "beside". Successes, and the
+            mean rate that "even" and "mean" take back, are those of all sub-environments.
         gamma: The learner's discount, for "potential".
         fade: By which share the potential falls with each step, for "potential".
         successes: After how many successes of each sub-environment, on average, "annealed" pays no

@@ -130,8 +130,8 @@ class RedistributeReward(gym.Wrapper, Redistributing):
         env: The environment.
         model: A fitted model, or the path of a saved one, which `env.spec` can then store.
         settlement: "annealed" (shares are paid less with each success, in the end the environment's
-            reward alone), "even" (shares are taken back over the steps: the sum is the return),
-            "potential" (keeps the best policies exactly), "last" (on the last step) or "beside"
+            reward alone), "even" and "mean" (what is too much is taken back over the steps: the sum
+            is the return), "potential" (keeps the best policies exactly), "last" (on the last step) or "beside"
             (nothing is taken back: not return-equivalent).
         gamma: The learner's discount, for "potential".
         fade: By which share the potential falls with each step, for "potential".
@@ -144,7 +144,7 @@ class RedistributeReward(gym.Wrapper, Redistributing):
             `(obs, action, reward, next_obs, info) -> symbol or None`.
 
     Notes:
-        When an episode is truncated, "even" and "last" settle the account as if it had ended there;
+        When an episode is truncated, "even", "mean" and "last" settle the account as if it had ended there;
         a learner that bootstraps from the value of the last state then counts what might have come
         as well. `align_rudder.gym.limits.TerminalTimeLimit` makes time limits part of the task.
         With "annealed" and "potential" a learner that bootstraps is right as it is.
