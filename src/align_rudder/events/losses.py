@@ -156,7 +156,8 @@ def find_losses(
             lost_by[taken] = lost
             patterns += found
             of += [lost] * len(found)
-            names.append(Lost(name(-gain)))
+            alone = any((pattern == -gain).all() for pattern in found)
+            names.append(Lost(name(-gain if alone else found[0])))
     if not names:
         return None, []
     lost_by = np.concatenate([lost_by, np.full(len(names), -1, np.int64)])
