@@ -330,7 +330,7 @@ def learn_align_rudder(
             "reach over the end of a sub-task"
         )
     kind = None if settlement is None else Settlement.of(settlement)
-    if kind is not None and kind.takes_back and method == "q-learning":
+    if kind is not None and kind.spreads and method == "q-learning":
         raise ValueError(
             "q-learning learns at every step, before the rest of the return is known; use "
             'settlement="annealed", or a method that learns from whole episodes'

@@ -32,8 +32,8 @@ class SubTaskReward(gym.Wrapper, Redistributing):
         model: A fitted `AlignRudder`, or the path of a saved one, which `env.spec` can then store.
         settlement: "annealed" (shares are paid less with each success, in the end the environment's
             reward alone), "even" and "mean" (what is too much is taken back over the steps: the sum
-            is the return), "potential" (keeps the best policies exactly), "last" (on the last step) or "beside"
-            (nothing is taken back: not return-equivalent).
+            is the return), "potential" (keeps the best policies exactly), "last" (on the last step)
+            or "beside" (nothing is taken back: not return-equivalent).
         gamma: The learner's discount, for "potential".
         fade: By which share the potential falls with each step, for "potential".
         successes: After how many successes of this environment "annealed" pays no shares any more.
