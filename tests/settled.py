@@ -34,19 +34,19 @@ def mean_rate(kind, before):
     return float(weights @ surplus / (weights @ steps)) if before else 0.0
 
 
-def paid_share(before, returns):
-    """Return what "annealed" pays of a share after these episodes."""
+def paid_share(before, returns, n=1):
+    """Return what "annealed" pays of a share after these episodes of n environments."""
     low, high = returns
     repaid = sum(np.clip((own.sum() - low) / (high - low), 0, 1) for own, _ in before)
-    return max(0.0, 1 - repaid / SUCCESSES)
+    return max(0.0, 1 - repaid / (n * SUCCESSES))
 
 
-def online(kind, own, shares, terminated, before=(), returns=(0.0, 1.0)):
+def online(kind, own, shares, terminated, before=(), returns=(0.0, 1.0), n_envs=1):
     """Return the rewards of an episode paid while it ran, after the episodes `before`."""
     own, shares = np.asarray(own, float), np.asarray(shares, float)
     paid, n = own + shares, len(own)
     if kind == "annealed":
-        return own + paid_share(before, returns) * shares
+        return own + paid_share(before, returns, n_envs) * shares
     if kind == "potential":
         t, s = np.mgrid[:n, :n]
         phi = np.where(s <= t, (1 - FADE) ** np.maximum(t - s, 0), 0.0) @ shares
@@ -62,9 +62,9 @@ def online(kind, own, shares, terminated, before=(), returns=(0.0, 1.0)):
     return paid
 
 
-def check_settled(kind, rewards, rr, before=(), atol=1e-12, returns=(0.0, 1.0)):
+def check_settled(kind, rewards, rr, before=(), atol=1e-12, returns=(0.0, 1.0), n_envs=1):
     """Assert that rewards paid online are those of the equations, and what they promise."""
-    wanted = online(kind, rr.own, rr.rewards, rr.terminated, before, returns)
+    wanted = online(kind, rr.own, rr.rewards, rr.terminated, before, returns, n_envs)
     np.testing.assert_allclose(rewards, wanted, rtol=0, atol=atol)
     whole = rr.settled(settlement(kind))
     if kind in ("even", "mean"):

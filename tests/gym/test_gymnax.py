@@ -13,6 +13,7 @@ jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 
 from align_rudder.gym.gymnax import RedistributeReward  # noqa: E402
+from align_rudder.gym.spaces import in_blocks  # noqa: E402
 
 SIZE, KEY, DOOR, LIMIT = 7, 5, 1, 40
 
@@ -202,7 +203,14 @@ def test_steps_are_paid_as_by_the_wrapper_of_gymnasium(kind, settlement, gap):
                 seen = np.concatenate([starts[None, k], reached[steps, i]])
                 over = bool(terminated[steps[-1], i]), bool(cut[steps[-1], i])
                 rr = model.redistribute(ar.Episode(seen, actions[steps, i], own, *over))
-                check_settled(settlement, rewards[steps, i], rr, before, atol=2e-5)
+                check_settled(
+                    settlement,
+                    rewards[steps, i],
+                    rr,
+                    before,
+                    atol=2e-5,
+                    returns=model.return_range_,
+                )
                 before.append((rr.own, rr.rewards))
         env = ar.RedistributeReward(Replayed(space, whole), model, **options)
         over = True
@@ -251,7 +259,7 @@ def test_worlds_and_chances_are_those_without_the_wrapper():
 
 
 def test_the_sum_of_an_episode_is_its_return():
-    _, _, _, rewards, ends, infos = play(RedistributeReward(Corridor(), fitted(Corridor)))
+    _, _, _, rewards, ends, infos = play(RedistributeReward(Corridor(), fitted(Corridor), "mean"))
     for i in range(3):
         for part in np.split(np.arange(300), np.flatnonzero(ends[:, 0, i]) + 1)[:-1]:
             ret = infos["original_reward"][part, i].sum()
@@ -281,7 +289,7 @@ def test_environments_that_end_in_two_ways_keep_both():
 
 
 def test_step_env_does_not_begin_anew():
-    env = RedistributeReward(Corridor(), fitted(Corridor), observe_progress=False)
+    env = RedistributeReward(Corridor(), fitted(Corridor), "mean", observe_progress=False)
     obs, state = env.reset(jax.random.key(0))
     step, total = jax.jit(env.step_env), 0.0
     while not state.env_state.held:
@@ -307,14 +315,14 @@ def test_observed_progress_is_the_cell(kind):
         if kind is States:
             assert int(obs) == int(plain) * n + cell
         else:
-            np.testing.assert_array_equal(obs, [*plain, *np.eye(n)[cell]])
+            np.testing.assert_array_equal(obs, in_blocks(np.asarray(plain), cell, n))
         obs, state, *_ = env.step(key, state, action)
         plain, other, *_ = bare.step(key, other, action)
     assert cell > 0
     if kind is Corridor:
         space = env.observation_space(env.default_params)
         assert space.shape == obs.shape
-        assert space.high.tolist() == [SIZE] * 2 + [1] * n
+        assert space.high.tolist() == [SIZE] * 2 * (1 + n)
         assert bare.observation_space(env.default_params).shape == (2,)
 
 
@@ -366,7 +374,7 @@ def test_what_cannot_be_wrapped_is_refused():
 
     with pytest.raises(ValueError, match=r"Log has no step_env .* put other wrappers around"):
         RedistributeReward(Log(Corridor()), model)
-    with pytest.raises(ValueError, match="settlement is 'none'; one of 'even'"):
+    with pytest.raises(ValueError, match="settlement is 'none'; one of 'annealed'"):
         RedistributeReward(Corridor(), model, "none")
     with pytest.raises(ValueError, match="give a fitted AlignRudder"):
         RedistributeReward(Corridor(), ar.AlignRudder())

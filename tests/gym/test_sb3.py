@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from settled import COST, GAMMA, KINDS, StepCost, online, settlement, transitions
+from settled import COST, GAMMA, KINDS, StepCost, online, paid_share, settlement, transitions
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
 from stable_baselines3.common.env_util import make_vec_env
@@ -63,7 +63,7 @@ def test_dqn_buffer_holds_the_settled_reward_of_whole_episodes(model, kind):
     )
     dqn.learn(900)
     buffer = dqn.replay_buffer
-    ends = []
+    ends, found = [], []
     for i in range(3):
         start = 0
         for t in range(buffer.pos):
@@ -77,10 +77,16 @@ def test_dqn_buffer_holds_the_settled_reward_of_whole_episodes(model, kind):
                 cut = bool(buffer.timeouts[t, i])
                 actions = buffer.actions[steps, i].ravel()
                 rr = model.redistribute(ar.Episode(observations, actions, rewards, not cut, cut))
-                expected = rr.settled(settlement(kind))
-                np.testing.assert_allclose(buffer.rewards[steps, i], expected, atol=1e-6)
+                found.append((start, t, buffer.rewards[steps, i], rr))
                 ends.append(cut)
                 start = t + 1
+    for start, _, rewards, rr in found:
+        before = [(past.own, past.rewards) for _, end, _, past in found if end < start]
+        expected = rr.settled(settlement(kind))
+        if kind == "annealed":  # as it was paid while it ran
+            share = paid_share(before, model.return_range_, 3)
+            expected = rr.own + share * rr.rewards
+        np.testing.assert_allclose(rewards, expected, atol=1e-6)
     assert len(ends) > 50
     assert 0 < sum(ends) < len(ends)
 
@@ -254,7 +260,7 @@ def test_bad_use(model, demos):
         fill_replay_buffer(ReplayBuffer(100, *SPACES, device="cpu"), demos)
     with pytest.raises(ValueError, match="do not fit into a buffer of 10"):
         fill_replay_buffer(ReplayBuffer(10, *SPACES, device="cpu"), demos, model)
-    with pytest.raises(ValueError, match="settlement is 'info'; one of 'even'"):
+    with pytest.raises(ValueError, match="settlement is 'info'; one of 'annealed'"):
         RedistributedReplayBuffer(100, *SPACES, "cpu", model=model, settlement="info")
 
 

@@ -73,14 +73,14 @@ def test_every_episode_gets_what_redistribute_gives_it(model, mode, kind):
         original = [info["original_reward"] for info in infos]
         episode = ar.Episode(observations, actions, original, terminated, truncated)
         rr = model.redistribute(episode)
-        check_settled(kind, rewards, rr, before[:ended])
+        check_settled(kind, rewards, rr, before[:ended], returns=model.return_range_, n_envs=N)
         assert [info["event"] for info in infos] == rr.events.tolist()
         np.testing.assert_allclose([info["score"] for info in infos], rr.scores, atol=1e-12)
         kinds.add((round(original[-1]), truncated))
         known.add(ended)
         before.append((rr.own, rr.rewards))
     assert {(0, False), (0, True), (1, False)} <= kinds
-    assert len(known) > 30  # what "even" takes back was learned again and again
+    assert len(known) > 30  # what is remembered of episodes was learned again and again
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
@@ -158,5 +158,5 @@ def test_another_space_is_refused(model):
 
 
 def test_bad_arguments(model):
-    with pytest.raises(ValueError, match="settlement is 'info'; one of 'even'"):
+    with pytest.raises(ValueError, match="settlement is 'info'; one of 'annealed'"):
         ar.vector.RedistributeReward(SyncVectorEnv([lake_with_limit]), model, "info")

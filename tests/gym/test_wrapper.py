@@ -12,6 +12,7 @@ from settled import KINDS, StepCost, arguments, check_settled, mean_rate
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
 import align_rudder as ar
+from align_rudder.gym.spaces import ProgressSpace, in_blocks
 from align_rudder.settlement import Settlement
 
 
@@ -91,7 +92,7 @@ def test_rewards_are_those_of_redistribute(model, rng, kind, cost):
 
 def test_the_mean_rate_is_carried_to_the_next_episode(lake, model):
     """After a failure that earned on its way, standing still costs from the first step on."""
-    env = ar.RedistributeReward(lake, model)
+    env = ar.RedistributeReward(lake, model, "even")
     _, _, first, infos, _ = play(env, [1, 1, 1, 0])
     given = infos[-1]["redistributed"]
     assert given > 0
@@ -225,7 +226,7 @@ def test_progress_explains_what_the_reward_depends_on(lake, model):
     assert with_progress < 0.25 * without
 
 
-def test_vector_observations_get_a_one_hot(demos):
+def test_vector_observations_get_a_block_for_each_position(demos):
     class Lake(gym.ObservationWrapper):
         observation_space = gym.spaces.Box(0, 1, (16,), np.float32)
 
@@ -234,12 +235,26 @@ def test_vector_observations_get_a_one_hot(demos):
 
     one_hot = [ar.Episode(np.eye(16)[e.observations], e.actions, e.rewards) for e in demos]
     model = ar.AlignRudder(ar.FeatureEvents(n_features=16)).fit(one_hot)
-    env = ar.RedistributeReward(Lake(gym.make("FrozenLake-v1", is_slippery=False)), model)
+    lake = Lake(gym.make("FrozenLake-v1", is_slippery=False))
+    env = ar.RedistributeReward(lake, model, "mean")
     observations, _, rewards, _, _ = play(env, [1, 1, 2, 2, 1, 2])
-    cells = [int(np.argmax(obs[16:])) for obs in observations]
     assert all(env.observation_space.contains(obs) for obs in observations)
-    assert cells[-1] > cells[0]
     assert sum(rewards) == pytest.approx(1.0)
+    n, cells = model.scorer_.n_cells, []
+    for obs in observations:
+        view, blocks = obs[:16], obs[16:].reshape(n, 16)
+        (cell,) = np.flatnonzero(blocks.any(axis=1))
+        np.testing.assert_array_equal(blocks[cell], view)
+        cells.append(int(cell))
+    assert cells[-1] > cells[0]
+    batch = in_blocks(np.stack([o[:16] for o in observations]), np.array(cells), n)
+    np.testing.assert_array_equal(batch, observations)
+
+
+def test_long_vectors_are_not_copied_into_blocks():
+    space = gym.spaces.Box(0, 1, (500,), np.float32)
+    assert ProgressSpace(space, 7).space.shape == (4000,)
+    assert ProgressSpace(space, 8).space["progress"].shape == (8,)
 
 
 @pytest.mark.parametrize("progress", [True, False])
@@ -262,7 +277,7 @@ def test_spec_rebuilds_the_stack_of_a_model_in_memory(lake, model):
     again = gym.make(env.spec)
     assert isinstance(again, ar.RedistributeReward)
     assert again.model is model
-    assert again.settlement == Settlement("even")
+    assert again.settlement == Settlement("annealed")
     assert again.observation_space == env.observation_space != lake.observation_space
 
 
@@ -297,7 +312,7 @@ def test_model_of_another_environment_is_refused(model):
 
 
 def test_bad_arguments(lake, model, tmp_path):
-    with pytest.raises(ValueError, match="settlement is 'first'; one of 'even'"):
+    with pytest.raises(ValueError, match="settlement is 'first'; one of 'annealed'"):
         ar.RedistributeReward(lake, model, "first")
     with pytest.raises(ValueError, match=r"gamma is 1\.5"):
         ar.RedistributeReward(lake, model, "potential", gamma=1.5)
@@ -323,7 +338,7 @@ def test_tuples_of_numbers_can_be_wrapped():
     model = ar.AlignRudder(ar.StateEvents(), strategies=1, min_conservation=0.0)
     with contextlib.suppress(ar.AlignRudderWarning):  # four hands may share no state
         model.fit(episodes)
-    wrapped = ar.RedistributeReward(env, model)
+    wrapped = ar.RedistributeReward(env, model, "mean")
     for seed in range(20):
         _, _, rewards, infos, _ = play(wrapped, [1, 0, 0, 0], seed)
         assert sum(rewards) == pytest.approx(sum(i["original_reward"] for i in infos), abs=1e-9)
