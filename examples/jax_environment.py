@@ -11,8 +11,7 @@ its place. Only the chest pays, and hardly any random episode opens it.
 `RedistributeReward` from `align_rudder.gym.gymnax` wraps it: the tracker of the alignment is part
 of the state, so that PPO, environments and redistribution are one compiled function. The learner is
 PPO in one piece, as in CleanRL and PureJaxRL; the comparison is the same learner on the reward as
-it is. Where the rest of the return goes matters here, as the time limit is terminal and near: see
-docs/own-environment.md for what five seeds learned, and try `--settlement beside --no-progress`.
+it is.
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ class Arguments:
     """How far PPO lets the policy move in an update."""
     entropy: float = 0.05
     """Weight of the policy's entropy."""
-    settlement: str = "even"
-    """Where the rest of the return goes: "even", "potential", "last" or "beside"."""
+    settlement: str = "annealed"
+    """What becomes of the shares: "annealed", "even", "mean", "potential", "last" or "beside"."""
     progress: bool = True
     """Let the agent observe how far along the demonstrations' profile it is."""
     smoke: bool = False
@@ -174,9 +173,15 @@ class Agent(eqx.Module):
         return self.actor(x), self.critic(x)
 
 
-def vector(obs: Any) -> jax.Array:
-    """Return an observation as input of a network."""
-    return jnp.concatenate([jnp.ravel(part) for part in jax.tree.leaves(obs)]).astype(jnp.float32)
+def vector(obs: dict[str, Any]) -> jax.Array:
+    """Return an observation as input of a network.
+
+    Where the progress is observed, a block for each position follows, and that of the agent's holds
+    the observation again: what is learned at one position does not leak into the next.
+    """
+    parts = [jnp.ravel(part) for name, part in sorted(obs.items()) if name != "progress"]
+    seen = jnp.concatenate(parts).astype(jnp.float32)
+    return jnp.append(seen, jnp.outer(obs["progress"], seen)) if "progress" in obs else seen
 
 
 class Transition(NamedTuple):

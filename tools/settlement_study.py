@@ -34,14 +34,14 @@ from align_rudder.tasks.mdp import optimal_policy
 ROOT = Path(__file__).parents[1]
 FIRST, CAP = 30_000, 3000
 RULE = {"learning_rate": 0.2, "trace": 0.8, "gamma": 0.99}
-SETTLEMENTS = ("even", "mean", "potential", "last", "beside")
+SETTLEMENTS = ("mean", "annealed", "even", "potential", "last", "beside")
 WAYS: dict[str, dict[str, Any]] = {
     "plain reward": {},
     **{kind: {"settlement": kind} for kind in SETTLEMENTS},
     "shares alone (the paper's tables)": {"settlement": None},
-    "even, order paid less (skip=1)": {"settlement": "even", "skip": 1.0},
-    "even, order not paid (skip=0)": {"settlement": "even", "skip": 0.0},
-    "even, progress not observed": {"settlement": "even", "progress": False},
+    "mean, order paid less (skip=1)": {"settlement": "mean", "skip": 1.0},
+    "mean, order not paid (skip=0)": {"settlement": "mean", "skip": 0.0},
+    "mean, progress not observed": {"settlement": "mean", "progress": False},
 }
 
 
