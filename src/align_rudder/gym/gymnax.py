@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from align_rudder.events.encoders_jax import EventFunction
 from align_rudder.gym.spaces import fits_in_blocks
 from align_rudder.gym.wrapper import INFO_KEYS, warn_of_keys
+from align_rudder.model import AlignRudder
 from align_rudder.settlement import MEMORY, Settlement
-from align_rudder.tracking import TrackedModel
 from align_rudder.tracking_jax import HISTORY, Stream, StreamState
 
 try:
@@ -103,7 +103,7 @@ class RedistributeReward:
     def __init__(
         self,
         env: Any,
-        model: TrackedModel,
+        model: AlignRudder,
         settlement: str = "annealed",
         gamma: float = 0.99,
         fade: float = 0.01,

@@ -42,6 +42,11 @@ class LogModel:
             self._source, self._tables = tables, replace(tables, encoder=encoder)
         return self._tables
 
+    @property
+    def return_range_(self) -> tuple[float, float]:
+        """What an episode returns that fails, and one that is as good as the logs."""
+        return self.model.return_range_
+
     def redistribute(self, episode: Episode) -> Redistribution:
         """Return the share of every step in the episode's return."""
         tables = self.tables_
