@@ -37,7 +37,8 @@ def mean_rate(kind, before):
 def paid_share(before, returns, n=1):
     """Return what "annealed" pays of a share after these episodes of n environments."""
     low, high = returns
-    repaid = sum(np.clip((own.sum() - low) / (high - low), 0, 1) for own, _ in before)
+    parts = np.array([(own.sum() - low) / (high - low) for own, _ in before])
+    repaid = np.minimum(parts[parts >= 0.5], 1).sum()
     return max(0.0, 1 - repaid / (n * SUCCESSES))
 
 

@@ -35,7 +35,7 @@ import numpy as np
 
 from align_rudder.files import Choice, Number, check_values
 
-__all__ = ["MEMORY", "SETTLEMENTS", "Account", "Accounts", "Past", "Settlement"]
+__all__ = ["MEMORY", "SETTLEMENTS", "Account", "Accounts", "Past", "Settlement", "success"]
 
 SETTLEMENTS = ("annealed", "even", "mean", "potential", "last", "beside")
 MEMORY = 0.99  # of the mean rate, per episode: about the last hundred count
@@ -131,6 +131,26 @@ class Settlement:
         return out
 
 
+def success(ret: float, low: float, high: float) -> float:
+    """Return how much of a success an episode was.
+
+    Args:
+        ret: Its return.
+        low: What an episode returns that fails.
+        high: What one returns that is as good as the demonstrations.
+
+    Notes:
+        x = (ret − low) / (high − low), at most 1; 0 if x is less than a half. Where rewards come on
+        the way, an agent that only survives for a while has not succeeded.
+
+    Example:
+        >>> [success(ret, 0.0, 10.0) for ret in (4.9, 5.0, 8.0, 12.0)]
+        [0.0, 0.5, 0.8, 1.0]
+    """
+    x = (ret - low) / (high - low) if high > low else 0.0
+    return min(1.0, x) if x >= 0.5 else 0.0
+
+
 @dataclass
 class Past:
     """What is remembered of the episodes that have ended.
@@ -140,7 +160,7 @@ class Past:
         high: What one returns that is as good as the demonstrations.
         surplus: What was to be taken back of the episodes, older ones counting less.
         steps: Their steps, likewise.
-        repaid: How many successes there were; one that returns half as much counts half.
+        repaid: How many successes there were, as `success` counts them.
     """
 
     low: float = 0.0
@@ -158,8 +178,7 @@ class Past:
         """Count an episode that has ended."""
         self.surplus = MEMORY * self.surplus + surplus
         self.steps = MEMORY * self.steps + steps
-        if self.high > self.low:
-            self.repaid += min(1.0, max(0.0, (ret - self.low) / (self.high - self.low)))
+        self.repaid += success(ret, self.low, self.high)
 
 
 class Account:

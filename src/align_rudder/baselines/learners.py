@@ -172,8 +172,8 @@ def _train(q, profile, rule, observed, tables, epsilon, episodes, rng):
             gains[:n] += (reward - given) / n
         elif redistributing and settled == _MEAN:
             gains[:n] -= given / n
-        if high > low:
-            repaid[0] += min(1.0, max(0.0, (ret - low) / (high - low)))
+        part = (ret - low) / (high - low) if high > low else 0.0
+        repaid[0] += min(1.0, part) if part >= 0.5 else 0.0
         if method == _TRACE:
             trace_backup(q, rows, actions, gains, parts, n, learning_rate, trace, bootstrap, gamma)
         elif method == _WINDOW:

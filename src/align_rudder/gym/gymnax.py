@@ -236,7 +236,8 @@ class RedistributeReward:
         elif kind != "beside":
             paid += jnp.where(ended, charge * steps - stream.given, 0.0)
         low, high = self._returns
-        success = jnp.clip((stream.ret - low) / (high - low), 0, 1) if high > low else 0.0
+        part = (stream.ret - low) / (high - low) if high > low else jnp.float32(0)
+        success = jnp.where(part >= 0.5, jnp.minimum(part, 1.0), 0.0)
         surplus = stream.given - (own if kind == "even" else 0.0)
         past = (MEMORY * account.surplus + surplus, MEMORY * account.lengths + steps)
         return AccountState(
