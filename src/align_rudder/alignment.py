@@ -146,10 +146,11 @@ def pairwise_scores(
     flat = (
         np.concatenate([np.asarray(s, np.int32) for s in sequences]) if n else np.empty(0, np.int32)
     )
-    out = np.zeros((n, n))
-    for j in _bar(range(n), "pairs", progress):
-        pairs = np.column_stack([np.arange(j + 1), np.full(j + 1, j)]).astype(np.int64)
-        out[: j + 1, j] = out[j, : j + 1] = kernels.pair_scores(flat, offsets, pairs, scores, gap)
+    pairs, out = np.column_stack(np.tril_indices(n))[:, ::-1], np.zeros((n, n))
+    parts = np.array_split(pairs, max(n, 1)) if progress else [pairs]
+    for some in _bar(parts, "pairs", progress):
+        found = kernels.pair_scores(flat, offsets, np.ascontiguousarray(some), scores, gap)
+        out[some[:, 0], some[:, 1]] = out[some[:, 1], some[:, 0]] = found
     return out
 
 
@@ -238,7 +239,10 @@ def _refine(
 ) -> np.ndarray:
     """Take out each sequence and align it again with the rest, while the sum of pairs grows."""
     n, still, totals = len(matrix), 0, None
-    longest = int((matrix != GAP).sum(axis=1).max(initial=0))
+    lengths = (matrix != GAP).sum(axis=1)
+    longest = int(lengths.max(initial=0))
+    if gap == 0.0 and n > 2 and not progress and lengths.sum() * longest <= _WHOLE:
+        return kernels.refine(np.ascontiguousarray(matrix), rounds, scores)
     rows = [k for _ in range(rounds if n > 2 else 0) for k in range(n)]
     for k in _bar(rows, "refinement", progress):
         if still == n:  # nothing has moved since each of them was looked at

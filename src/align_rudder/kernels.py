@@ -24,6 +24,7 @@ __all__ = [
     "interleave",
     "join",
     "pair_scores",
+    "refine",
     "sum_of_pairs",
     "table",
     "whole_chain",
@@ -236,6 +237,24 @@ def join(a, b, scores):
     columns_a, columns_b = columns_of(a, len(scores)), columns_of(b, len(scores))
     score, match_a, match_b = whole_chain(*columns_a, *columns_b, scores)
     return score, interleave(a, b, match_a, match_b)
+
+
+@njit(cache=True)
+def refine(matrix, rounds, scores):
+    """Give each row in turn its best place beside the others, at zero gap cost (`improve_row`).
+
+    The rounds end early when no row has moved since each was looked at.
+    """
+    n, still = len(matrix), 0
+    totals = against(*columns_of(matrix, len(scores)), scores)
+    for k in range(rounds * n):
+        if still == n:
+            break
+        better, matrix = improve_row(matrix, k % n, totals, scores)
+        if better:
+            totals = against(*columns_of(matrix, len(scores)), scores)
+        still = 1 if better else still + 1
+    return matrix
 
 
 @njit(cache=True)
