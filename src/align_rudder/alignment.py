@@ -223,21 +223,27 @@ def progressive(
     progress: bool = False,
 ) -> list[np.ndarray]:
     """Align along a guide tree; return the alignment of the sequences below each inner node."""
-    n = len(sequences)
-    groups = {i: (sequence[None, :].astype(np.int32), [i]) for i, sequence in enumerate(sequences)}
-    out = []
-    for k, (left, right) in enumerate(_bar(tree[:, :2].astype(int), "progressive", progress)):
-        (a, rows_a), (b, rows_b) = groups.pop(left), groups.pop(right)
-        matrix, rows = _join(a, b, scores, gap)[1], rows_a + rows_b
-        groups[n + k] = (matrix, rows)
-        out.append(matrix[np.argsort(rows)])
-    return out
+    groups = [
+        (np.ascontiguousarray(sequence, np.int32)[None, :], np.array([i]))
+        for i, sequence in enumerate(sequences)
+    ]
+    for left, right in _bar(tree[:, :2].astype(int).tolist(), "progressive", progress):
+        (a, rows_a), (b, rows_b) = groups[left], groups[right]
+        if gap == 0.0 and (a.shape[1] + 1) * (b.shape[1] + 1) <= _WHOLE:
+            groups.append(kernels.join_in_order(a, rows_a, b, rows_b, scores))
+        else:
+            rows = np.concatenate([rows_a, rows_b])
+            order = np.argsort(rows)
+            groups.append((_join(a, b, scores, gap)[1][order], rows[order]))
+    return [matrix for matrix, _ in groups[len(sequences) :]]
 
 
 def _refine(
     matrix: np.ndarray, scores: np.ndarray, gap: float, rounds: int, progress: bool
 ) -> np.ndarray:
     """Take out each sequence and align it again with the rest, while the sum of pairs grows."""
+    if not rounds:
+        return matrix
     n, still, totals = len(matrix), 0, None
     lengths = (matrix != GAP).sum(axis=1)
     longest = int(lengths.max(initial=0))

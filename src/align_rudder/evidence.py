@@ -369,11 +369,20 @@ def _add_shared(kept, best, order, most, data):
 
 @njit(cache=True)
 def _tops(matrix, n_events):
-    """Return the most frequent event of each column, and how many hold it."""
+    """Return the most frequent event of each column, and how many hold it.
+
+    Columns in which at most half of the sequences have an event count as empty.
+    """
     n, length = matrix.shape
+    filled = np.zeros(length, np.int64)
+    for i in range(n):
+        for j in range(length):
+            filled[j] += matrix[i, j] >= 0
     tops, most = np.zeros(length, np.int64), np.zeros(length, np.int64)
     counts = np.zeros(n_events, np.int64)
     for j in range(length):
+        if 2 * filled[j] <= n:
+            continue
         counts[:] = 0
         for i in range(n):
             if matrix[i, j] >= 0:

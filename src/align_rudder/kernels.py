@@ -23,6 +23,7 @@ __all__ = [
     "improve_row",
     "interleave",
     "join",
+    "join_in_order",
     "pair_scores",
     "refine",
     "sum_of_pairs",
@@ -237,6 +238,18 @@ def join(a, b, scores):
     columns_a, columns_b = columns_of(a, len(scores)), columns_of(b, len(scores))
     score, match_a, match_b = whole_chain(*columns_a, *columns_b, scores)
     return score, interleave(a, b, match_a, match_b)
+
+
+@njit(cache=True)
+def join_in_order(a, rows_a, b, rows_b, scores):
+    """Return two groups as one (`join`), sorted by the numbers of their rows, and these."""
+    joined = join(a, b, scores)[1]
+    rows = np.concatenate((rows_a, rows_b))
+    order = np.argsort(rows)
+    out = np.empty_like(joined)
+    for i in range(len(order)):
+        out[i] = joined[order[i]]
+    return out, rows[order]
 
 
 @njit(cache=True)
