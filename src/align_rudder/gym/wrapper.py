@@ -144,10 +144,9 @@ class RedistributeReward(gym.Wrapper, Redistributing):
             `(obs, action, reward, next_obs, info) -> symbol or None`.
 
     Notes:
-        When an episode is truncated, "even", "mean" and "last" settle the account as if it had
-        ended there; a learner that bootstraps from the value of the last state then counts what
-        might have come as well. `align_rudder.gym.limits.TerminalTimeLimit` makes time limits part
-        of the task.
+        When an episode is truncated, "even", "mean" and "last" settle the account as if it had ended there;
+        a learner that bootstraps from the value of the last state then counts what might have come
+        as well. `align_rudder.gym.limits.TerminalTimeLimit` makes time limits part of the task.
         With "annealed" and "potential" a learner that bootstraps is right as it is.
     """
 
