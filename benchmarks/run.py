@@ -18,6 +18,7 @@ import learners
 import minerl
 import prefix
 import rivals
+import strategies
 import tyro
 import wrapper
 
@@ -57,6 +58,10 @@ def main(arguments: Arguments) -> None:
             f"  {row['method']:<14} {row['ns_per_step']:8.0f} ns  "
             f"{row['times_q_learning']:6.2f} times Q-learning"
         )
+    print()
+    print("Finding strategies by evidence, beside one alignment")
+    found["strategies"] = strategies.measure()
+    strategies.show(found["strategies"])
     print()
     print("MineRL data of the real size: how fast it is read, and in how much memory")
     found["minerl"] = minerl.measure(10 if arguments.quick else 122)

@@ -15,6 +15,8 @@ from align_rudder.alignment import align_ids
 from align_rudder.scoring import background, inverse_frequency
 from align_rudder.strategies import align_strategies
 
+__all__ = ["measure", "show"]
+
 KINDS = 10
 ROUNDS = 15
 
@@ -37,10 +39,9 @@ def seconds(work: Callable[[], Any]) -> float:
     return min(times)
 
 
-def main() -> None:
-    """Print a row for each size and share of noise."""
-    rng = np.random.default_rng(0)
-    print(f"{'sequences':>9}  {'events':>6}  {'noise':>5}  {'align':>8}  {'strategies':>10}  ratio")
+def measure() -> list[dict[str, float]]:
+    """Return a row for each size and share of noise: seconds to align, to find strategies."""
+    rng, rows = np.random.default_rng(0), []
     for n, length in ((10, 50), (30, 50), (10, 200)):
         for share in (0.2, 1.0):
             sequences = sequences_of(rng, n, length, share)
@@ -59,11 +60,22 @@ def main() -> None:
                     by_evidence=True,
                 )
             )
-            print(
-                f"{n:>9}  {length:>6}  {share:>5.0%}  {1e3 * aligned:>5.1f} ms  "
-                f"{1e3 * found:>7.1f} ms  {found / aligned:.2f}"
-            )
+            row = {"n_sequences": n, "n_events": length, "noise": share}
+            row |= {"align_s": aligned, "strategies_s": found, "ratio": found / aligned}
+            rows.append(row)
+    return rows
+
+
+def show(rows: list[dict[str, float]]) -> None:
+    """Print them."""
+    print(f"{'sequences':>9}  {'events':>6}  {'noise':>5}  {'align':>8}  {'strategies':>10}  ratio")
+    for row in rows:
+        print(
+            f"{row['n_sequences']:>9}  {row['n_events']:>6}  {row['noise']:>5.0%}  "
+            f"{1e3 * row['align_s']:>5.1f} ms  {1e3 * row['strategies_s']:>7.1f} ms  "
+            f"{row['ratio']:.2f}"
+        )
 
 
 if __name__ == "__main__":
-    main()
+    show(measure())

@@ -287,6 +287,33 @@ def test_a_row_is_moved_to_the_place_that_aligning_it_anew_gives(problem, row):
 
 
 @prop
+@given(problems(n=(2, 6)), st.integers(0, 3))
+def test_rows_one_by_one_give_what_the_compiled_loops_give(problem, rounds):
+    """With a progress bar, pairs and rows are done one by one."""
+    scores, sequences = problem
+    pairs = pairwise_scores(sequences, scores)
+    np.testing.assert_array_equal(pairs, pairwise_scores(sequences, scores, progress=True))
+    matrix = alignment.progressive(sequences, guide_tree(pairs), scores, 0.0)[-1]
+    at_once = alignment._refine(matrix, scores, 0.0, rounds, progress=False)
+    one_by_one = alignment._refine(matrix, scores, 0.0, rounds, progress=True)
+    np.testing.assert_array_equal(at_once, one_by_one)
+
+
+@prop
+@given(problems(n=(2, 6)), GAPS)
+def test_each_node_of_the_tree_has_its_sequences_in_order(problem, gap):
+    scores, sequences = problem
+    tree = guide_tree(pairwise_scores(sequences, scores, gap))
+    below = [[i] for i in range(len(sequences))]
+    for matrix, (left, right) in zip(
+        alignment.progressive(sequences, tree, scores, gap), tree[:, :2].astype(int)
+    ):
+        below.append(sorted(below[left] + below[right]))
+        for row, i in zip(matrix, below[-1], strict=True):
+            np.testing.assert_array_equal(row[row >= 0], sequences[i])
+
+
+@prop
 @given(problems(n=(2, 3), length=6), problems(n=(1, 2), length=6), st.sampled_from([0.25, 1.0]))
 def test_table_scores_what_its_matches_give_with_gap_costs(problem, other, gap):
     scores, first = problem

@@ -76,6 +76,27 @@ def test_the_search_finds_as_much_evidence_as_its_columns_have(seed):
     expected = chain_evidence(kept.events, held, lengths, null, markov=False)
     assert kept.evidence == pytest.approx(expected, rel=1e-9)
     assert kept.evidence > 0
+    assert kept.nearest == kept.evidence or len(kept.columns) == 1
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_without_columns_the_nearest_pair_lacks_evidence(seed):
+    """Of two columns, which are tried together, the definition gives the evidence they lack."""
+    rng = np.random.default_rng(seed)
+    kinds = 8
+    matrix = np.full((10, 30), -1, np.int32)
+    matrix[:, 4::5] = rng.integers(0, kinds, (10, 6))
+    for column, event in ((3, 1), (9, 5)):
+        matrix[rng.permutation(10)[:7], column] = event
+    null = Null.of([row[row >= 0] for row in matrix], np.full(kinds, 1 / kinds))
+    kept = kept_columns(matrix, null)
+    chain = np.array([1, 5])
+    held, lengths = matrix[:, [3, 9]] == chain, (matrix >= 0).sum(axis=1)
+    expected = chain_evidence(chain, held, lengths, null, markov=False)
+    assert not len(kept.columns)
+    assert kept.nearest == pytest.approx(expected)
+    assert kept.nearest < 0
+    assert kept_columns(matrix[:, :9], null).nearest == -np.inf  # one column is no pair
 
 
 def test_columns_of_keys_are_kept_and_those_of_noise_are_not():

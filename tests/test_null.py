@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from noise import KEYS, NOTHING, keys_in_noise, line_walk, ring_walk, share_on_keys
 
 import align_rudder as ar
@@ -47,6 +49,19 @@ def test_walks_go_back_and_strategies_do_not():
     assert directedness([np.array([0, 1, 2, 1]), np.array([5])]) == pytest.approx(1 / 3)
     rng = np.random.default_rng(0)
     assert directedness([np.array(w) for w in ring_walk(rng, 30, 10)]) < 0.6
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(st.lists(st.lists(st.integers(0, 4), max_size=9), max_size=4))
+def test_directedness_is_what_counting_gives(lists):
+    net = moves = 0
+    for one in lists:
+        counts = np.zeros((5, 5), int)
+        np.add.at(counts, (one[:-1], one[1:]), 1)
+        np.fill_diagonal(counts, 0)
+        net, moves = net + np.abs(counts - counts.T).sum() // 2, moves + counts.sum()
+    expected = net / moves if moves else 1.0
+    assert directedness([np.array(one, np.int32) for one in lists]) == pytest.approx(expected)
 
 
 def test_an_event_that_a_random_policy_does_all_the_time_is_frequent():

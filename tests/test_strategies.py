@@ -11,6 +11,7 @@ from align_rudder import AlignRudder, AlignRudderWarning
 from align_rudder.alignment import guide_tree, pairwise_scores
 from align_rudder.scoring import background, inverse_frequency
 from align_rudder.strategies import agreement, find_strategies
+from align_rudder.tasks import RecipesEnv
 
 FORWARD, BACKWARD, OTHER = range(8), range(7, -1, -1), range(10, 18)
 
@@ -114,6 +115,20 @@ def test_strategies_are_separated_with_gap_costs(gap):
 def test_one_strategy_stays_one(seed, noise):
     sequences, _ = planted(seed, noise, (FORWARD, 7))
     assert as_sets(find(sequences)) == {frozenset(range(7))}
+
+
+@pytest.mark.parametrize(("seed", "distractors"), [(4003, 10), (4017, 10), (4023, 10), (4033, 4)])
+@pytest.mark.filterwarnings("ignore::align_rudder.AlignRudderWarning")
+def test_a_recipe_is_found_that_only_the_second_look_shows(seed, distractors):
+    """In these, neither score along its own tree has a column that is more than chance."""
+    envs = [
+        RecipesEnv(seed=[seed, j], recipe_seed=seed, length=8, distractors=distractors)
+        for j in range(10)
+    ]
+    model = AlignRudder().fit_events([env.log(j) for j, env in enumerate(envs)])
+    assert model.profile_ is not None
+    names = [str(model.events_.symbols_[e]).split(",")[0] for e in model.profile_.top_events]
+    assert names == [envs[0].symbols[item] for item in envs[0].recipe]
 
 
 def test_random_sequences_are_no_strategy():

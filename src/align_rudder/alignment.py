@@ -146,10 +146,11 @@ def pairwise_scores(
     flat = (
         np.concatenate([np.asarray(s, np.int32) for s in sequences]) if n else np.empty(0, np.int32)
     )
-    out = np.zeros((n, n))
-    for j in _bar(range(n), "pairs", progress):
-        pairs = np.column_stack([np.arange(j + 1), np.full(j + 1, j)]).astype(np.int64)
-        out[: j + 1, j] = out[j, : j + 1] = kernels.pair_scores(flat, offsets, pairs, scores, gap)
+    pairs, out = np.column_stack(np.tril_indices(n))[:, ::-1], np.zeros((n, n))
+    parts = np.array_split(pairs, max(n, 1)) if progress else [pairs]
+    for some in _bar(parts, "pairs", progress):
+        found = kernels.pair_scores(flat, offsets, np.ascontiguousarray(some), scores, gap)
+        out[some[:, 0], some[:, 1]] = out[some[:, 1], some[:, 0]] = found
     return out
 
 
@@ -222,23 +223,32 @@ def progressive(
     progress: bool = False,
 ) -> list[np.ndarray]:
     """Align along a guide tree; return the alignment of the sequences below each inner node."""
-    n = len(sequences)
-    groups = {i: (sequence[None, :].astype(np.int32), [i]) for i, sequence in enumerate(sequences)}
-    out = []
-    for k, (left, right) in enumerate(_bar(tree[:, :2].astype(int), "progressive", progress)):
-        (a, rows_a), (b, rows_b) = groups.pop(left), groups.pop(right)
-        matrix, rows = _join(a, b, scores, gap)[1], rows_a + rows_b
-        groups[n + k] = (matrix, rows)
-        out.append(matrix[np.argsort(rows)])
-    return out
+    groups = [
+        (np.ascontiguousarray(sequence, np.int32)[None, :], np.array([i]))
+        for i, sequence in enumerate(sequences)
+    ]
+    for left, right in _bar(tree[:, :2].astype(int).tolist(), "progressive", progress):
+        (a, rows_a), (b, rows_b) = groups[left], groups[right]
+        if gap == 0.0 and (a.shape[1] + 1) * (b.shape[1] + 1) <= _WHOLE:
+            groups.append(kernels.join_in_order(a, rows_a, b, rows_b, scores))
+        else:
+            rows = np.concatenate([rows_a, rows_b])
+            order = np.argsort(rows)
+            groups.append((_join(a, b, scores, gap)[1][order], rows[order]))
+    return [matrix for matrix, _ in groups[len(sequences) :]]
 
 
 def _refine(
     matrix: np.ndarray, scores: np.ndarray, gap: float, rounds: int, progress: bool
 ) -> np.ndarray:
     """Take out each sequence and align it again with the rest, while the sum of pairs grows."""
+    if not rounds:
+        return matrix
     n, still, totals = len(matrix), 0, None
-    longest = int((matrix != GAP).sum(axis=1).max(initial=0))
+    lengths = (matrix != GAP).sum(axis=1)
+    longest = int(lengths.max(initial=0))
+    if gap == 0.0 and n > 2 and not progress and lengths.sum() * longest <= _WHOLE:
+        return kernels.refine(np.ascontiguousarray(matrix), rounds, scores)
     rows = [k for _ in range(rounds if n > 2 else 0) for k in range(n)]
     for k in _bar(rows, "refinement", progress):
         if still == n:  # nothing has moved since each of them was looked at

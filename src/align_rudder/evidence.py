@@ -186,11 +186,14 @@ class Kept:
         columns: The columns.
         events: The event that most hold in each of them.
         evidence: Evidence for all of them, against events that are drawn one by one.
+        nearest: The most evidence that was found for two columns or more, below 0 as well: how
+            near the alignment is to one with columns to keep.
     """
 
     columns: np.ndarray
     events: np.ndarray
     evidence: float
+    nearest: float
 
 
 def kept_columns(matrix: np.ndarray, null: Null, *, quick: bool = False) -> Kept:
@@ -282,7 +285,7 @@ def _within(kept, matrix, tops, p, longest):
 
 @njit(cache=True)
 def _search(matrix, p, left_out):
-    """Return the columns that have most evidence together, their events, and how much it is."""
+    """Return the columns that have most evidence together, and the rest of `Kept`."""
     n, length = matrix.shape
     lengths = np.zeros(n, np.int64)
     for i in range(n):
@@ -297,7 +300,7 @@ def _search(matrix, p, left_out):
     longest = lengths.max() if n else 0
     within, first = _within(kept, matrix, tops, p, longest)
     cost = 0.0
-    found, size, done = 0, 0, 0
+    found, size, done, nearest = 0, 0, 0, -np.inf
     growth = 1.25 if left_out else 1.5
     while done < len(order):
         # A growing number of the first ones, in steps that grow as well.
@@ -307,6 +310,8 @@ def _search(matrix, p, left_out):
             cost += costs[j]
         done = size
         value = _value(within, lengths, cost)
+        if size > 1:
+            nearest = max(nearest, value)
         if value > best:
             best, found = value, size
     kept[order[:found]] = True
@@ -323,7 +328,7 @@ def _search(matrix, p, left_out):
         data = (matrix, tops, counts, lengths, costs, p)
         _add_shared(kept, best, order, left_out, data)
     columns = np.flatnonzero(kept)
-    return columns, tops[columns], best
+    return columns, tops[columns], best, nearest
 
 
 @njit(cache=True)
@@ -364,11 +369,20 @@ def _add_shared(kept, best, order, most, data):
 
 @njit(cache=True)
 def _tops(matrix, n_events):
-    """Return the most frequent event of each column, and how many hold it."""
+    """Return the most frequent event of each column, and how many hold it.
+
+    Columns in which at most half of the sequences have an event count as empty.
+    """
     n, length = matrix.shape
+    filled = np.zeros(length, np.int64)
+    for i in range(n):
+        for j in range(length):
+            filled[j] += matrix[i, j] >= 0
     tops, most = np.zeros(length, np.int64), np.zeros(length, np.int64)
     counts = np.zeros(n_events, np.int64)
     for j in range(length):
+        if 2 * filled[j] <= n:
+            continue
         counts[:] = 0
         for i in range(n):
             if matrix[i, j] >= 0:

@@ -42,10 +42,10 @@ class Part(NamedTuple):
 
 def members_below(tree: np.ndarray) -> list[np.ndarray]:
     """Return the demonstrations below each node of a guide tree, the leaves first."""
-    below = [np.array([i]) for i in range(len(tree) + 1)]
-    for left, right in tree[:, :2].astype(int):
-        below.append(np.sort(np.concatenate([below[left], below[right]])))
-    return below
+    below = [[i] for i in range(len(tree) + 1)]
+    for left, right in tree[:, :2].astype(int).tolist():
+        below.append(sorted(below[left] + below[right]))
+    return [np.array(members) for members in below]
 
 
 def evident_groups(
@@ -69,7 +69,7 @@ def evident_groups(
     found = [kept_columns(matrix, null, quick=True) for matrix in matrices]
     best: list[list[Group]] = [[] for _ in range(n)]
     apart, nodes = list(best), {}
-    for k, (left, right) in enumerate(tree[:, :2].astype(int)):
+    for k, (left, right) in enumerate(tree[:, :2].astype(int).tolist()):
         members, sides = below[n + k], best[left] + best[right]
         evidence = found[k].evidence - _picked(n, len(members))
         lost = len(members) - sum(len(group.members) for group in sides)

@@ -23,7 +23,9 @@ __all__ = [
     "improve_row",
     "interleave",
     "join",
+    "join_in_order",
     "pair_scores",
+    "refine",
     "sum_of_pairs",
     "table",
     "whole_chain",
@@ -236,6 +238,36 @@ def join(a, b, scores):
     columns_a, columns_b = columns_of(a, len(scores)), columns_of(b, len(scores))
     score, match_a, match_b = whole_chain(*columns_a, *columns_b, scores)
     return score, interleave(a, b, match_a, match_b)
+
+
+@njit(cache=True)
+def join_in_order(a, rows_a, b, rows_b, scores):
+    """Return two groups as one (`join`), sorted by the numbers of their rows, and these."""
+    joined = join(a, b, scores)[1]
+    rows = np.concatenate((rows_a, rows_b))
+    order = np.argsort(rows)
+    out = np.empty_like(joined)
+    for i in range(len(order)):
+        out[i] = joined[order[i]]
+    return out, rows[order]
+
+
+@njit(cache=True)
+def refine(matrix, rounds, scores):
+    """Give each row in turn its best place beside the others, at zero gap cost (`improve_row`).
+
+    The rounds end early when no row has moved since each was looked at.
+    """
+    n, still = len(matrix), 0
+    totals = against(*columns_of(matrix, len(scores)), scores)
+    for k in range(rounds * n):
+        if still == n:
+            break
+        better, matrix = improve_row(matrix, k % n, totals, scores)
+        if better:
+            totals = against(*columns_of(matrix, len(scores)), scores)
+        still = 1 if better else still + 1
+    return matrix
 
 
 @njit(cache=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from align_rudder._compile import njit
 from align_rudder.events import Encoded
 from align_rudder.scoring import background
 
@@ -44,26 +45,47 @@ def directedness(sequences: Sequence[np.ndarray]) -> float:
     A random walk goes back as often as forth and has a small value; where each event follows the
     one before with a purpose, or all are drawn at random from many kinds, it is near 1.
     """
-    kinds = 1 + max((int(s.max()) for s in sequences if len(s)), default=0)
-    flat, ends = _chained(sequences)
-    first = np.delete(np.arange(len(flat)), ends)
-    a, b = flat[first], flat[first + 1]
-    first, a, b = (x[a != b] for x in (first, a, b))
-    if not len(a):
-        return 1.0
-    owner = np.searchsorted(ends, first)
-    low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b)
-    ways = (owner * kinds + low) * kinds + high
-    order = np.argsort(ways, kind="stable")
-    begins = np.flatnonzero(np.diff(ways[order], prepend=-1))
-    net = np.add.reduceat(np.where(a < b, 1, -1)[order], begins)
-    return float(np.abs(net).sum() / len(a))
+    net, moves = _net_moves(*_chained(sequences))
+    return net / moves if moves else 1.0
+
+
+@njit(cache=True)
+def _net_moves(flat, ends):
+    """Return Σ |n_ij − n_ji| and Σ n_ij over the transitions i ≠ j of each sequence."""
+    net = moves = begin = 0
+    kinds = flat.max() + 1 if len(flat) else 1
+    for end in ends:
+        a, b = flat[begin:end], flat[begin + 1 : end + 1]
+        ways = np.sort((np.minimum(a, b) * kinds + np.maximum(a, b)) * 2 + (a < b))
+        begin, balance = end + 1, 0
+        for k in range(len(ways)):
+            pair = ways[k] // 2
+            if pair // kinds == pair % kinds:
+                continue
+            moves += 1
+            balance += 1 if ways[k] % 2 else -1
+            if k + 1 == len(ways) or ways[k + 1] // 2 != pair:
+                net += abs(balance)
+                balance = 0
+    return net, moves
 
 
 def _chained(sequences: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return sequences one behind the other, and where each ends; empty ones are left out."""
     lengths = np.array([len(s) for s in sequences if len(s)], int)
-    return np.concatenate([np.empty(0, np.int32), *sequences]), np.cumsum(lengths) - 1
+    return np.concatenate([np.empty(0, np.int64), *sequences]), np.cumsum(lengths) - 1
+
+
+@njit(cache=True)
+def _counts(flat, ends, n):
+    """Return how often each event comes first, and how often each comes after each other one."""
+    first, counts, begin = np.zeros(n), np.zeros((n, n)), 0
+    for end in ends:
+        first[flat[begin]] += 1
+        for t in range(begin, end):
+            counts[flat[t], flat[t + 1]] += 1
+        begin = end + 1
+    return first, counts
 
 
 def renumbered(encoded: Encoded, old: int, new: int) -> Encoded:
@@ -155,14 +177,8 @@ class Null:
         p = p / p.sum()
         if n > _MOST_KINDS:
             return cls(p, np.tile(p, (n, 1)), p, recorded)
-        first, counts = p.copy(), np.tile(p, (n, 1))
-        flat, ends = _chained(recorded or sequences)
-        if len(flat):
-            first += np.bincount(flat[np.append(0, ends[:-1] + 1)], minlength=n)
-            steps = np.delete(np.arange(len(flat)), ends)
-            ways = flat[steps].astype(np.int64) * n + flat[steps + 1]
-            seen = np.bincount(ways, minlength=n * n).reshape(n, n)
-            counts += seen if recorded else seen + seen.T
+        first, counts = _counts(*_chained(recorded or sequences), n)
+        first, counts = first + p, p + (counts if recorded else counts + counts.T)
         return cls(first / first.sum(), counts / counts.sum(axis=1, keepdims=True), p, recorded)
 
     def sample(self, lengths: Sequence[int], rng: np.random.Generator) -> list[np.ndarray]:

@@ -26,8 +26,7 @@ Scoring = str | np.ndarray | Sequence[Sequence[float]] | Callable[[np.ndarray], 
 def background(sequences: Sequence[np.ndarray], n_events: int) -> np.ndarray:
     """Return p, the relative frequency of each event over all sequences."""
     counts = np.zeros(n_events)
-    for sequence in sequences:
-        counts += np.bincount(sequence, minlength=n_events)
+    counts += np.bincount(np.concatenate([np.empty(0, np.int64), *sequences]), minlength=n_events)
     return counts / max(counts.sum(), 1.0)
 
 

@@ -31,6 +31,7 @@ _MIN_RATIO = 0.5
 _DIRECTED = 0.8
 _CLEAR = 3.0  # standard deviations beyond chance
 _ROUNDS = 5  # of refinement of the alignment with −ln p
+_NEAR = -10.0  # nats of evidence below which an alignment is not refined further: noise has less
 _FAINT = 1e-3  # what events that are in no kept column score when the others are aligned again
 
 
@@ -251,11 +252,9 @@ def align_strategies(
     else:
         groups = _cut(guide.tree, n_strategies)
     if not groups and by_evidence:
-        other = _Guide.of(some, _plain(some, null), gap, progress)
-        whole = _whole(some, symbols, (guide, other), gap, null, engine, refine)
-        if whole is None:
-            groups = _groups(some, other, gap, null, directed)
-        guide = other if groups or whole else guide
+        whole, groups, guide = _with_log_scores(
+            some, symbols, guide, gap, null, engine, refine, directed, progress
+        )
     parts = [] if whole is None else [whole]
     for group in groups:
         members, pairs = group.members, guide.pairs
@@ -294,45 +293,63 @@ def _plain(sequences: Sequence[np.ndarray], null: Null) -> np.ndarray:
     return quantise(log_frequency(null.p), _terms(sequences))[0]
 
 
-def _whole(
+def _with_log_scores(
     sequences: Sequence[np.ndarray],
     symbols: Sequence[Hashable],
-    guides: Sequence[_Guide],
+    guide: _Guide,
     gap: float,
     null: Null,
     engine: str,
     refine: int,
-) -> Part | None:
-    """Return all demonstrations as one strategy if, at their best, they are one.
+    directed: Callable[[], bool],
+    progress: bool,
+) -> tuple[Part | None, list[Group], _Guide]:
+    """Look again, with scores −ln p, where the model's scores show no strategy.
 
-    Args:
-        sequences: Event ids of each demonstration.
-        symbols: The symbol of each event.
-        guides: The demonstrations aligned with the model's scores, and with −ln p.
-        gap: The gap cost.
-        null: What sequences look like by chance.
-        engine: As for `align_ids`.
-        refine: Rounds of refinement with the model's scores. With −ln p, there are more, as long
-            as a column is more than chance.
+    They get a tree of their own. If that shows nothing either, but is near to it, they are
+    aligned along the tree of the model's scores.
+
+    Returns:
+        All demonstrations as one strategy, or several groups of them, or neither; and what they
+        were found along.
     """
 
-    def refined(guide: _Guide, matrix: np.ndarray, rounds: int) -> tuple[Alignment, Kept]:
-        options = {"gap": gap, "engine": engine, "tree": guide.tree, "matrix": matrix}
-        new = align_ids(sequences, symbols, guide.scores, refine=rounds, **options)
-        return new, kept_columns(new.matrix, null)
+    def refined(guide: _Guide, first: int, then: int) -> tuple[Alignment, Kept]:
+        """Align for some rounds, and for some more if that comes near to a strategy."""
+        new, matrix = None, guide.matrices[-1]
+        for rounds in (first, then):
+            options = {"gap": gap, "engine": engine, "tree": guide.tree, "matrix": matrix}
+            new = align_ids(sequences, symbols, guide.scores, refine=rounds, **options)
+            matrix, kept = new.matrix, kept_columns(new.matrix, null)
+            if not len(kept.columns) and kept.nearest < _NEAR:
+                break
+        return replace(new, scores=scores), kept
 
-    found: list[tuple[Alignment, Kept]] = []
-    scores = quantise(guides[0].scores, _terms(sequences))[0]
-    for guide, first, then in ((guides[0], 0, refine), (guides[1], 1, _ROUNDS - 1)):
-        alignment, kept = refined(guide, guide.matrices[-1], first)
-        if len(kept.columns):
-            alignment, kept = refined(guide, alignment.matrix, then)
-            found.append((replace(alignment, scores=scores), kept))
+    scores = quantise(guide.scores, _terms(sequences))[0]
+    other = _Guide.of(sequences, _plain(sequences, null), gap, progress)
+    found = [refined(guide, 0, refine), refined(other, 1, _ROUNDS - 1)]
+    whole = _whole(found, null, engine, refine)
+    if whole is not None:
+        return whole, [], other
+    groups = _groups(sequences, other, gap, null, directed)
+    if groups or found[1][1].nearest < _NEAR:
+        return None, groups, other if groups else guide
+    matrices = progressive(sequences, guide.tree, other.scores, gap, progress)
+    last = _Guide(other.scores, other.pairs, guide.tree, matrices)
+    return _whole([refined(last, _ROUNDS, 0)], null, engine, refine), [], guide
+
+
+def _whole(
+    found: Sequence[tuple[Alignment, Kept]], null: Null, engine: str, refine: int
+) -> Part | None:
+    """Return all demonstrations as one strategy if one of their alignments shows it."""
     for alignment, kept in sorted(found, key=lambda one: -one[1].evidence):
+        if not len(kept.columns):
+            continue
         alignment, kept = _for_kept(alignment, kept, null, engine, refine)
         directed = directed_evidence(alignment.matrix, kept, null, enough=0.0)
         if kept.evidence >= LEAST and directed > 0:
-            return Part(np.arange(len(sequences)), alignment, kept.columns)
+            return Part(np.arange(len(alignment)), alignment, kept.columns)
     return None
 
 
