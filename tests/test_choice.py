@@ -210,6 +210,17 @@ def test_the_reward_begins_where_chance_gets_now_and_then():
     assert model.random_share_ <= 0.2
 
 
+def test_going_forth_and_back_is_never_done_where_every_step_costs():
+    demos = [corridor(i) for i in range(6)]
+    costs = [ar.Episode(e.observations, e.actions, e.rewards - 1, terminated=True) for e in demos]
+    anywhere = ar.FeatureEvents(15, max_samples=200, max_random=1.0)
+    free = held_out(ar.AlignRudder(), anywhere, demos)
+    dear = held_out(ar.AlignRudder(baseline=-80.0), anywhere, costs)
+    assert free.by_chance > 0.2
+    assert dear.by_chance == pytest.approx(free.by_chance)
+    assert dear.at_most == pytest.approx(free.at_most)
+
+
 def test_without_random_episodes_regions_are_chosen_as_strictly_as_before():
     demos = [corridor(i) for i in range(4)]
     shares = [{one.max_random for one in candidates(demos, known) if hasattr(one, "max_random")}

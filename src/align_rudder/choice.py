@@ -217,13 +217,16 @@ def _scores(trial: AlignRudder, encoded: Sequence[Encoded]) -> np.ndarray:
 def forth_and_back(episode: Episode, part: float = _BEGINNING) -> Episode:
     """Return an episode as long that goes forth and back in the first part of this one.
 
-    That is what getting nowhere looks like, as far as a demonstration can tell.
+    That is what getting nowhere looks like, as far as a demonstration can tell. Each step is paid
+    what the worst one of the demonstration was, or nothing: where steps cost, one that costs
+    nothing would be "done".
     """
     n = len(episode)
     k = max(1, int(part * n))
     at = k - np.abs(np.arange(n + 1) % (2 * k) - k)
     actions = tree_index(episode.actions, np.minimum(at[:-1], n - 1))
-    return Episode(tree_index(episode.observations, at), actions, np.zeros(n))
+    paid = float(np.min(episode.rewards, initial=0.0))
+    return Episode(tree_index(episode.observations, at), actions, np.full(n, paid))
 
 
 def _spread(episodes: Sequence[Episode], most: int) -> list[Episode]:
