@@ -1,5 +1,7 @@
 """Which events are chosen: by held-out demonstrations and chance, and what the type suggests."""
 
+from typing import ClassVar
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -135,7 +137,7 @@ def test_goals_are_candidates():
 
 def test_held_out_is_by_episodes_that_the_encoder_did_not_see():
     class Spy(ar.DeltaEvents):
-        fitted, asked = [], []
+        fitted: ClassVar = []
 
         def fit(self, episodes, random_episodes=()):
             self.fitted.append({id(e) for e in (*episodes, *random_episodes)})
@@ -160,13 +162,103 @@ def test_demonstrations_that_share_an_order_are_worth_more_than_chance():
 
 
 def test_the_value_of_a_trial():
-    good = Trial(1.0, 0.0, 4.0, 4.0)
+    good = Trial(1.0, 0.0, 5.0, 4.0, 0.0)
     assert good.good
     assert good.value == pytest.approx(0.8)
-    assert Trial(1.0, 0.0, 4.0, 30.0).value == pytest.approx(0.4)
-    assert not Trial(1.0, 0.3, 4.0, 4.0).good
-    assert not Trial(0.5, 0.0, 4.0, 4.0).good
-    assert Trial(0.0, 0.0, 0.0, 0.0).value == 0
+    assert Trial(1.0, 0.0, 5.0, 30.0, 0.0).value == pytest.approx(0.4)
+    assert Trial(1.0, 0.3, 5.0, 4.0, 0.2).good  # little of the whole, which "done" is part of
+    assert not Trial(1.0, 0.1, 5.0, 4.0, 0.3).good
+    assert not Trial(0.5, 0.0, 5.0, 4.0, 0.0).good
+    assert Trial(0.0, 0.0, 0.0, 0.0, 0.0).value == 0
+    assert Trial(1.0, 0.0, 1.0, 1.0, 0.0).value == 0  # all of it on "done"
+
+
+# Regions that chance enters now and then
+
+
+def corridor(seed, reach=10.0):
+    """Return a way along a corridor of length 10, whose end pays; or so far and back again."""
+    rng = np.random.default_rng(seed)
+    far = reach * np.linspace(0, 1, 60) if reach == 10 else reach * np.sin(np.linspace(0, 3.1, 60))
+    at = np.column_stack([far, np.zeros(60)]) + rng.normal(0, 0.1, (60, 2))
+    return ar.Episode(at, np.zeros(59), np.eye(59)[-1] * (reach == 10), terminated=reach == 10)
+
+
+def wanderers(n, seed):
+    """Return random episodes: most get to the middle of the corridor, none to its end."""
+    reach = np.random.default_rng(seed).permutation(np.linspace(3, 7.5, n))
+    return [corridor([seed, i], r) for i, r in enumerate(reach)]
+
+
+def first_place(model):
+    """Return how far along the corridor the first paid region is, and the share on the last."""
+    rewards = model.redistribute(corridor(99)).rewards
+    return np.flatnonzero(rewards > 0.02)[0] / 59 * 10, rewards[-1]
+
+
+def test_the_reward_begins_where_chance_gets_now_and_then():
+    demos, random = [corridor(i) for i in range(8)], wanderers(16, 1)
+    strict = ar.AlignRudder(ar.FeatureEvents(15, max_samples=200)).fit(demos, random)
+    model = ar.AlignRudder().fit(demos, random)
+    assert isinstance(model.events_.base, ar.FeatureEvents)
+    assert model.events_.base.max_random > 0.2
+    (late, strict_end), (early, end) = first_place(strict), first_place(model)
+    assert early < late - 0.5
+    assert end < strict_end
+    fresh = [model.redistribute(e).rewards.sum() for e in wanderers(30, 2)]
+    assert 0 < np.mean(fresh) <= 0.2
+    assert model.random_share_ <= 0.2
+
+
+def test_going_forth_and_back_is_never_done_where_every_step_costs():
+    demos = [corridor(i) for i in range(6)]
+    costs = [ar.Episode(e.observations, e.actions, e.rewards - 1, terminated=True) for e in demos]
+    anywhere = ar.FeatureEvents(15, max_samples=200, max_random=1.0)
+    free = held_out(ar.AlignRudder(), anywhere, demos)
+    dear = held_out(ar.AlignRudder(baseline=-80.0), anywhere, costs)
+    assert free.by_chance > 0.2
+    assert dear.by_chance == pytest.approx(free.by_chance)
+    assert dear.at_most == pytest.approx(free.at_most)
+
+
+def test_without_random_episodes_regions_are_chosen_as_strictly_as_before():
+    demos = [corridor(i) for i in range(4)]
+    shares = [{one.max_random for one in candidates(demos, known) if hasattr(one, "max_random")}
+              for known in (False, True)]  # fmt: skip
+    assert shares[0] == {0.2}
+    assert max(shares[1]) > 0.5
+
+
+def test_chance_is_judged_by_the_whole_reward_and_with_a_margin():
+    demos, random = [corridor(i) for i in range(8)], wanderers(16, 1)
+    events = ar.FeatureEvents(15, max_samples=200, max_random=0.8)
+    trial = held_out(ar.AlignRudder(), events, demos, random, whole=True)
+    shares, without = [], []
+    for part in (0, 1):
+        for done, found in ((True, shares), (False, without)):
+            model = ar.AlignRudder(events, done=done).fit(demos, random[part::2])
+            assert not len(model.outliers_)
+            found += [model.redistribute(e).rewards.sum() for e in random[1 - part :: 2]]
+    error = np.std(shares, ddof=1) / len(shares) ** 0.5
+    assert trial.at_most == pytest.approx(np.mean(shares) + 2 * error)
+    assert trial.by_chance == pytest.approx(np.mean(without), abs=0.01)
+    assert np.mean(shares) < trial.by_chance
+
+
+def test_chance_is_never_judged_by_episodes_that_regions_were_fitted_to():
+    class Spy(ar.DeltaEvents):
+        fitted: ClassVar = []
+
+        def fit(self, episodes, random_episodes=()):
+            self.fitted.append({id(e) for e in random_episodes})
+            return super().fit(episodes, random_episodes)
+
+    demos = crafting_demonstrations(6)
+    random = [crafting_episode(i, False) for i in range(4)]
+    held_out(ar.AlignRudder(), Spy(), demos, random, whole=True)
+    one, other = Spy.fitted
+    assert not one & other
+    assert one | other == {id(e) for e in random}
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 12])

@@ -8,6 +8,8 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from deep_tasks import Maze, shown_way
+from gymnasium.wrappers import TimeLimit
 
 import align_rudder as ar
 
@@ -188,5 +190,6 @@ TASKS = {
         {"reset_cell": np.array([1, 1]), "goal_cell": np.array([3, 1])},
     ),
     "maze-any-goal": Task(lambda: _maze("PointMaze_Medium-v3"), _follow_cells),
+    "s-maze": Task(lambda: TimeLimit(Maze(), 300), lambda env, rng: shown_way(rng)),
     "picture-grid": Task(PictureGrid, _walk),
 }  # fmt: skip

@@ -12,7 +12,14 @@ import numpy as np
 
 from align_rudder._warnings import AlignRudderWarning, warn
 from align_rudder.episodes import Episode, tree_index
-from align_rudder.events import EventEncoder, NoEvents, candidates, choose_encoder
+from align_rudder.events import (
+    DoneEvents,
+    Encoded,
+    EventEncoder,
+    NoEvents,
+    candidates,
+    choose_encoder,
+)
 from align_rudder.events.candidates import is_continuous
 from align_rudder.events.observations import NoNumberError, common_shapes
 from align_rudder.returns import baseline_of, final_scores
@@ -23,7 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["Trial", "chosen_events", "forth_and_back", "held_out"]
 
 _MOST_BY_CHANCE = 0.2  # of the reward
-_LEAST_WORTH = 0.6  # of the reward, that held-out demonstrations earn beyond chance
+_SURE = 2.0  # standard errors
+_LEAST_WORTH = 0.6  # of the reward before "done", that held-out demonstrations earn beyond chance
 _MOST_SUBGOALS = 15
 _BEGINNING = 0.5
 _MOST_EPISODES = 20  # of each kind, when encoders are tried
@@ -33,33 +41,41 @@ _MOST_EPISODES = 20  # of each kind, when encoders are tried
 class Trial:
     """What an encoder is worth, by demonstrations that it was not fitted to.
 
+    That demonstrations are paid at their end shows nothing of the encoder, so the first two are
+    shares of the reward without "done".
+
     Attributes:
-        held_out: Share of the reward that these demonstrations earn, each at most 1.
+        held_out: Share that these demonstrations earn, each at most 1.
         by_chance: Share that random episodes earn.
-        columns: How many columns share the reward, 1 / Σ w² with w the share of each.
+        columns: How many columns share the reward, "done" among them: 1 / Σ w² with w the share
+            of each.
         subgoals: The most sub-goals of a strategy.
+        at_most: What a random policy surely earns at most of the whole reward, with "done": the
+            mean over random episodes and two standard errors. Without random episodes nothing is
+            sure, and `by_chance` stands for it.
     """
 
     held_out: float
     by_chance: float
     columns: float
     subgoals: float
+    at_most: float
 
     @property
     def good(self) -> bool:
         """Whether there is a reward of which chance earns little."""
         worth = self.held_out - self.by_chance
-        return self.by_chance <= _MOST_BY_CHANCE and worth >= _LEAST_WORTH
+        return self.at_most <= _MOST_BY_CHANCE and worth >= _LEAST_WORTH
 
     @property
     def value(self) -> float:
         """How much of the reward tells demonstrations from chance, and how much of it comes early.
 
-        With n columns and "done", 1 − 1/(n + 1) of the reward comes before the end. More sub-goals
-        than a person could name are worth less.
+        Of n equal columns, "done" among them, 1 − 1/n of the reward comes before the end. More
+        sub-goals than a person could name are worth less.
         """
         few = min(1.0, _MOST_SUBGOALS / max(self.subgoals, 1.0))
-        early = 1 - 1 / (self.columns + 1)
+        early = 1 - 1 / max(self.columns, 1.0)
         return (self.held_out - self.by_chance) * early * few
 
 
@@ -79,13 +95,13 @@ def chosen_events(
         first half of each held-out demonstration, played forth and back, stands for chance.
         What the type suggests stays where it is good: for observations whose changes repeat
         (inventories, grids), always if there are no random episodes, else if those earn at most
-        20 % of the reward. Of the others, the best one is taken that is good on all of the episodes
-        as well. If there is none, there are no events.
+        20 % of the reward. Of the others, the best one is taken that is good with all of the
+        demonstrations as well. If there is none, there are no events.
     """
     if model.events is not None:
         return choose_encoder(model.events, episodes)
     common_shapes([*episodes, *random_episodes], None)
-    found = candidates(episodes)
+    found = candidates(episodes, bool(random_episodes))
     counted = not is_continuous(episodes)
     if len(found) == 1 or (counted and not random_episodes):
         return found[0]
@@ -136,19 +152,28 @@ def held_out(
         encoder: The encoder.
         episodes: The demonstrations; less than four are not split.
         random_episodes: Episodes of a random policy.
-        whole: Whether not to split any.
+        whole: Whether not to split the demonstrations. Random episodes are split all the same: what
+            those earn that regions were fitted to is less than what others do.
     """
     demos, random = (_spread(some, _MOST_EPISODES) for some in (episodes, random_episodes))
-    halves = [(0, 1), (1, 0)] if len(demos) >= 4 and not whole else [(0, 0)]
+    split = len(demos) >= 4 and not whole
+    halves = [(0, 1), (1, 0)] if split or len(random) > 1 else [(0, 0)]
     baseline = baseline_of(model.baseline, [e.ret for e in random_episodes])
-    found = []
+    found, shares = [], []
     for fitted, tried in halves:
-        train, test = (_half(demos, part, len(halves) > 1) for part in (fitted, tried))
-        chance, contrast = (
-            _half(random, part, len(random) > 1 and not whole) for part in (fitted, tried)
-        )
-        found.append(_trial(model, encoder, train, test, chance, contrast, baseline))
-    return Trial(*np.mean(found, axis=0).tolist())
+        train, test = (_half(demos, part, split) for part in (fitted, tried))
+        chance, contrast = (_half(random, part, len(random) > 1) for part in (fitted, tried))
+        numbers, earned = _trial(model, encoder, train, test, chance, contrast, baseline)
+        found.append(numbers)
+        shares.append(earned)
+    numbers = np.mean(found, axis=0).tolist()
+    return Trial(*numbers, _surely(np.concatenate(shares)) if random else numbers[1])
+
+
+def _surely(shares: np.ndarray) -> float:
+    """Return what the mean of the shares that episodes earn is at most, nearly surely."""
+    error = shares.std(ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else 0.0
+    return float(shares.mean() + _SURE * error)
 
 
 def _trial(
@@ -159,39 +184,49 @@ def _trial(
     chance: Sequence[Episode],
     contrast: Sequence[Episode],
     baseline: float,
-) -> tuple[float, float, float, float]:
-    """Return the numbers of a `Trial`, of one half of the demonstrations."""
-    nothing = (0.0, 0.0, 0.0, 0.0)
-    # "Done" is left out: that demonstrations are paid at their end shows nothing of the encoder.
-    options = {**model.get_params(deep=False), "done": False, "undo": None, "progress": False}
+) -> tuple[tuple[float, float, float, float], np.ndarray]:
+    """Return the first numbers of a `Trial`, and the share of the whole that chance earns."""
+    options = {**model.get_params(deep=False), "undo": None, "progress": False}
     options |= {"events": copy.copy(encoder), "top_n": None, "baseline": baseline}
     trial = type(model)(**options)
+    lost = contrast or [forth_and_back(e) for e in test]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AlignRudderWarning)
         trial.fit(train, chance)
         if trial.scale_ <= 0:
-            return nothing
-        whole = float(final_scores(trial.scorer_, [trial.encoded_[i] for i in trial.used_]).mean())
-        lost = contrast or [forth_and_back(e) for e in test]
+            return (0.0, 0.0, 0.0, 0.0), np.zeros(len(lost))
         mine, theirs = ([trial.encode(e) for e in some] for some in (test, lost))
-    earned = np.minimum(final_scores(trial.scorer_, mine) / whole, 1.0)
-    by_chance = final_scores(trial.scorer_, theirs) / whole
+    used = [trial.encoded_[i] for i in trial.used_]
+    earned = np.minimum(_scores(trial, mine) / _scores(trial, used).mean(), 1.0)
+    by_chance = _scores(trial, theirs) / _scores(trial, used).mean()
+    of_all = final_scores(trial.scorer_, theirs) / final_scores(trial.scorer_, used).mean()
     rewards = trial.strategies_[0].column_rewards
     columns = float(rewards.sum() ** 2 / max((rewards**2).sum(), 1e-300))
     subgoals = max(len(strategy.subgoals) for strategy in trial.strategies_)
-    return float(earned.mean()), float(by_chance.mean()), columns, float(subgoals)
+    return (float(earned.mean()), float(by_chance.mean()), columns, float(subgoals)), of_all
+
+
+def _scores(trial: AlignRudder, encoded: Sequence[Encoded]) -> np.ndarray:
+    """Return the scores of episodes without "done"."""
+    done = trial.events_
+    if isinstance(done, DoneEvents):
+        encoded = [done.without(e) for e in encoded]
+    return np.maximum(final_scores(trial.scorer_, encoded), 1e-12)
 
 
 def forth_and_back(episode: Episode, part: float = _BEGINNING) -> Episode:
     """Return an episode as long that goes forth and back in the first part of this one.
 
-    That is what getting nowhere looks like, as far as a demonstration can tell.
+    That is what getting nowhere looks like, as far as a demonstration can tell. Each step is paid
+    what the worst one of the demonstration was, or nothing: where steps cost, one that costs
+    nothing would be "done".
     """
     n = len(episode)
     k = max(1, int(part * n))
     at = k - np.abs(np.arange(n + 1) % (2 * k) - k)
     actions = tree_index(episode.actions, np.minimum(at[:-1], n - 1))
-    return Episode(tree_index(episode.observations, at), actions, np.zeros(n))
+    paid = float(np.min(episode.rewards, initial=0.0))
+    return Episode(tree_index(episode.observations, at), actions, np.full(n, paid))
 
 
 def _spread(episodes: Sequence[Episode], most: int) -> list[Episode]:

@@ -20,6 +20,8 @@ from align_rudder.events.states import StateEvents
 __all__ = ["by_type", "candidates", "is_continuous"]
 
 _SIZES = (5, 10, 15)
+_SHARES = (0.2, 0.35, 0.5, 0.65, 0.8)  # of the random episodes that may enter a region
+_FEW_SHARES = (0.2, 0.5)  # of pictures, which take longer
 _LOOKED_AT = 2000  # steps, to see whether changes repeat
 _OPTIONS: dict[str, Any] = {"max_samples": 200, "beginning": 0.5}
 
@@ -38,8 +40,13 @@ def by_type(episodes: Sequence[Episode]) -> EventEncoder:
     return DeltaEvents()
 
 
-def candidates(episodes: Sequence[Episode]) -> list[EventEncoder]:
+def candidates(episodes: Sequence[Episode], chance_known: bool = False) -> list[EventEncoder]:
     """Return the encoders that come into question, the one their type suggests first.
+
+    Args:
+        episodes: The demonstrations.
+        chance_known: Whether there are random episodes. If so, regions that many of them enter
+            come into question too: what chance earns of the whole can be measured.
 
     Where that is the only one (texts, single whole numbers), it is alone. Dicts whose entries are
     of both kinds, those that repeat and those that hardly ever do, have changes of the one
@@ -51,20 +58,27 @@ def candidates(episodes: Sequence[Episode]) -> list[EventEncoder]:
     if any(part.dtype.kind not in "biuf" for part in parts) or (width < 2 and not moves):
         return [first]
     found: list[EventEncoder] = [] if width > WIDE and moves else [first]
+    shares = (_FEW_SHARES if width > WIDE else _SHARES) if chance_known else _SHARES[:1]
     if has_goal(observations):
         both = list(GOAL_KEYS)
-        found += [FeatureEvents(n, keys=both, goal="difference", **_OPTIONS) for n in _SIZES[1:]]
-        found += [FeatureEvents(_SIZES[1], keys=both, goal="distance", **_OPTIONS)]
+        found += _regions(_SIZES[1:], shares, keys=both, goal="difference")
+        found += _regions(_SIZES[1:2], shares, keys=both, goal="distance")
         rest = sorted(observations.keys() - set(both))  # pyright: ignore[reportAttributeAccessIssue]
-        return found + [FeatureEvents(n, keys=rest, **_OPTIONS) for n in _SIZES[1:] if rest]
+        return found + (_regions(_SIZES[1:], shares, keys=rest) if rest else [])
     if isinstance(observations, Mapping) and len(observations) > 1:
         moving = [key for key in sorted(observations) if is_continuous(episodes, key)]
         counted = sorted(observations.keys() - set(moving))
         if moving and counted:
             changes = DeltaEvents(keys=counted)
-            regions = [FeatureEvents(n, keys=moving, **_OPTIONS) for n in _SIZES]
-            return [*found, changes, *regions, *(changes + region for region in regions[:2])]
-    return found + [FeatureEvents(n, **_OPTIONS) for n in _SIZES]
+            regions = _regions(_SIZES, shares, keys=moving)
+            return [*found, changes, *regions, *(changes + region for region in regions)]
+    return found + _regions(_SIZES, shares)
+
+
+def _regions(sizes: Sequence[int], shares: Sequence[float], **options: Any) -> list[EventEncoder]:
+    """Return regions in several numbers; the most of them also where chance gets now and then."""
+    few = [FeatureEvents(n, **_OPTIONS, **options) for n in sizes[:-1]]
+    return [*few, *(FeatureEvents(sizes[-1], max_random=x, **_OPTIONS, **options) for x in shares)]
 
 
 def is_continuous(episodes: Sequence[Episode], key: str | None = None) -> bool:
