@@ -221,7 +221,7 @@ def test_ids_that_are_none(lake_runs, lake_model, root, new_id):
 
 def test_wrong_arguments_of_a_write(lake_runs, lake_model, root):
     before = snapshot(root)
-    with pytest.raises(ValueError, match="settlement is 'first'; one of 'even'"):
+    with pytest.raises(ValueError, match="settlement is 'first'; one of 'annealed'"):
         write_minari("lake/walks-v0", lake_model, "dense-v0", settlement="first")
     with pytest.raises(ValueError, match="not fitted"):
         write_minari("lake/walks-v0", AlignRudder(), "dense-v0")

@@ -81,8 +81,8 @@ def write_minari(
         dataset: The source, in any form that `load_minari` takes.
         model: A fitted model.
         new_id: Id of the new dataset, `(namespace/)name-v0`.
-        settlement: Where the rest of each return goes (`align_rudder.settlement`): "even", "last",
-            "beside", or `Settlement("potential", gamma=…)`.
+        settlement: Where the rest of each return goes (`align_rudder.settlement`): "even", "mean",
+            "last", "beside", or `Settlement("potential", gamma=…)`.
 
     Returns:
         The new dataset. Images are stored as they were decoded, as encoding them again as JPEG

@@ -10,7 +10,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from settled import KINDS, arguments, check_settled, settlement
+from settled import KINDS, arguments, check_settled, paid_share, settlement
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 from toys import mixed
 
@@ -98,7 +98,7 @@ def test_wrapper_pays_what_redistribute_says(lake, lake_model, kind):
         actions = [1, 1, 2, 2, 1, 2] if seed % 3 == 0 else rng.integers(0, 4, 200).tolist()
         episode, rewards, infos = play(env, actions, seed)
         rr = lake_model.redistribute(episode)
-        check_settled(kind, rewards, rr, before)
+        check_settled(kind, rewards, rr, before, returns=lake_model.return_range_)
         before.append((rr.own, rr.rewards))
         np.testing.assert_array_equal([info["score"] for info in infos], rr.scores)
         assert {info["event"] for info in infos} == {-1}
@@ -162,6 +162,12 @@ def test_replay_buffer_holds_the_redistributed_rewards(lake_data, lake_model, ki
             done = np.array([t == len(episode) - 1])
             action, reward = np.array([episode.actions[t]]), np.array([episode.rewards[t]])
             filled.add(states[:1], states[1:], action, reward, done, [{}])
+    if kind == "annealed":  # less is paid with each of them
+        rr = [lake_model.redistribute(e) for e in demos]
+        before = [(one.own, one.rewards) for one in rr]
+        left = [paid_share(before[:i], lake_model.return_range_) for i in range(len(rr))]
+        expected = [one.own + share * one.rewards for one, share in zip(rr, left)]
+        assert left[-1] < left[0]
     np.testing.assert_allclose(filled.rewards[:n, 0], np.concatenate(expected), atol=1e-6)
 
 
