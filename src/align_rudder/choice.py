@@ -163,11 +163,12 @@ def held_out(
     for fitted, tried in halves:
         train, test = (_half(demos, part, split) for part in (fitted, tried))
         chance, contrast = (_half(random, part, len(random) > 1) for part in (fitted, tried))
-        numbers, earned = _trial(model, encoder, train, test, chance, contrast, baseline)
+        numbers, of_all = _trial(model, encoder, train, test, chance, contrast, baseline)
         found.append(numbers)
-        shares.append(earned)
-    numbers = np.mean(found, axis=0).tolist()
-    return Trial(*numbers, _surely(np.concatenate(shares)) if random else numbers[1])
+        shares.append(of_all)
+    earned, by_chance, columns, subgoals = np.mean(found, axis=0).tolist()
+    at_most = _surely(np.concatenate(shares)) if random else by_chance
+    return Trial(earned, by_chance, columns, subgoals, at_most)
 
 
 def _surely(shares: np.ndarray) -> float:
