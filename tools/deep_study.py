@@ -49,9 +49,11 @@ WAYS: dict[str, dict[str, Any]] = {
     "plain reward": {"plain": True},
     "last": {"settlement": "last"},
     "even": {"settlement": "even"},
+    "mean": {"settlement": "mean"},
     "potential": {"settlement": "potential"},
     "beside": {"settlement": "beside"},
     "progress not observed": {"progress": False},
+    "progress as a one-hot": {"one_hot": True},
     "order not paid (skip=0)": {"skip": 0.0},
 }
 MARKS = ("<!-- settlement: networks -->\n", "<!-- end of networks -->\n")
@@ -66,6 +68,29 @@ class Plain(gym.Wrapper):
         return obs, info["original_reward"], terminated, truncated, info
 
 
+class OneHotPosition(gym.ObservationWrapper):
+    """Shows the position as a one-hot behind the observation, not in blocks."""
+
+    def __init__(self, env: gym.Env, n_cells: int) -> None:
+        super().__init__(env)
+        space: Any = env.observation_space
+        self.numbers = isinstance(space, gym.spaces.Discrete)
+        self.size = int(space.n) // n_cells if self.numbers else space.shape[0] // (1 + n_cells)
+        self.n_cells = n_cells
+        shape = (self.size + n_cells,)
+        self.observation_space = gym.spaces.Box(-np.inf, np.inf, shape, np.float32)
+
+    def observation(self, observation: Any) -> np.ndarray:
+        """Return the observation and a one-hot."""
+        if self.numbers:
+            state, cell = divmod(int(observation), self.n_cells)
+            seen = np.eye(1, self.size, state)[0]
+        else:
+            blocks = observation.reshape(1 + self.n_cells, self.size)
+            seen, cell = blocks[0], int(blocks[1:].any(axis=1).argmax())
+        return np.append(seen, np.eye(1, self.n_cells, cell)).astype(np.float32)
+
+
 def environment(task: Task, model: ar.AlignRudder, way: dict[str, Any], seed: int) -> gym.Env:
     """Return the environment as a learner has it."""
     progress = way.get("progress", True)
@@ -75,7 +100,10 @@ def environment(task: Task, model: ar.AlignRudder, way: dict[str, Any], seed: in
     )
     if way.get("plain"):
         env = Plain(env)
-    return env if task.seen is None else task.seen(env, model.scorer_.n_cells if progress else 0)
+    n_cells = model.scorer_.n_cells if progress else 0
+    if task.seen is not None:
+        env = task.seen(env, n_cells)
+    return OneHotPosition(env, n_cells) if way.get("one_hot") else env
 
 
 def model_of(name: str, task: Task, way: dict[str, Any], seed: int) -> ar.AlignRudder:

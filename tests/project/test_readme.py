@@ -47,7 +47,7 @@ def test_code_runs_from_top_to_bottom(blocks, tmp_path, monkeypatch, capsys):
     env = names["env"]
     env.reset(seed=0)
     rewards = [env.step(action)[1] for action in (1, 1, 2, 2, 1, 2)]
-    assert sum(rewards) == pytest.approx(1.0)
+    assert sum(rewards) == pytest.approx(2.0)  # the return, and the shares that it is lent
     assert np.count_nonzero(np.array(rewards) > 0.05) >= 5  # no longer only at the end
     assert isinstance(env.unwrapped, gym.Env)
 
