@@ -231,7 +231,7 @@ class LstmRudder(Estimator):
 
     @property
     def return_range_(self) -> tuple[float, float]:
-        """What bad and good training episodes return: a deviation below and above the mean."""
+        """Mean return of the training episodes, less and plus their deviation."""
         self._check_fitted()
         return self.offset_ - self.scale_, self.offset_ + self.scale_
 
