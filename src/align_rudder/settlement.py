@@ -35,9 +35,19 @@ import numpy as np
 
 from align_rudder.files import Choice, Number, check_values
 
-__all__ = ["MEMORY", "SETTLEMENTS", "Account", "Accounts", "Past", "Settlement", "success"]
+__all__ = [
+    "ENOUGH",
+    "MEMORY",
+    "SETTLEMENTS",
+    "Account",
+    "Accounts",
+    "Past",
+    "Settlement",
+    "success",
+]
 
 SETTLEMENTS = ("annealed", "even", "mean", "potential", "last", "beside")
+ENOUGH = 0.8  # of what demonstrations return, to be a success
 MEMORY = 0.99  # of the mean rate, per episode: about the last hundred count
 
 
@@ -140,15 +150,15 @@ def success(ret: float, low: float, high: float) -> float:
         high: What one returns that is as good as the demonstrations.
 
     Notes:
-        x = (ret − low) / (high − low), at most 1; 0 if x is less than a half. Where rewards come on
+        x = (ret − low) / (high − low), at most 1; 0 if x is less than 0.8. Where rewards come on
         the way, an agent that only survives for a while has not succeeded.
 
     Example:
-        >>> [success(ret, 0.0, 10.0) for ret in (4.9, 5.0, 8.0, 12.0)]
-        [0.0, 0.5, 0.8, 1.0]
+        >>> [success(ret, 0.0, 10.0) for ret in (5.0, 7.9, 8.0, 12.0)]
+        [0.0, 0.0, 0.8, 1.0]
     """
     x = (ret - low) / (high - low) if high > low else 0.0
-    return min(1.0, x) if x >= 0.5 else 0.0
+    return min(1.0, x) if x >= ENOUGH else 0.0
 
 
 @dataclass

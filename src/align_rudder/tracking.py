@@ -579,7 +579,9 @@ class VectorStream(_Running):
             acted: Any = np.asarray(actions) if isinstance(actions, list) else actions
             before, acted, after = (tree_index(tree, where) for tree in (obs, acted, next_obs))
             some = _Some(infos, where)
-            events[where] = encoder.transition_events(before, acted, rewards[where], after, some)
+            if len(where):
+                own = rewards[where]
+                events[where] = encoder.transition_events(before, acted, own, after, some)
             rewards = np.where(mask, rewards, 0.0)
         if encoder.collapse_runs:
             events = np.where(events == self._last, NO_EVENT, events)

@@ -83,6 +83,19 @@ def test_every_episode_gets_what_redistribute_gives_it(model, mode, kind):
     assert len(known) > 30  # what is remembered of episodes was learned again and again
 
 
+def test_all_may_begin_anew_in_the_same_step(model):
+    """With autoreset on the next step there is then no transition at all."""
+    env = ar.vector.RedistributeReward(SyncVectorEnv([lake_with_limit]), model)
+    alone = ar.RedistributeReward(lake_with_limit(), model)
+    env.reset(seed=0)
+    for _ in range(3):
+        alone.reset()
+        for action in (1, 1, 2, 2, 1, 2):
+            _, (paid,), *_ = env.step(np.array([action]))
+            assert paid == pytest.approx(alone.step(action)[1])
+        assert env.step(np.array([0]))[1] == 0.0  # the reset
+
+
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_functions_see_the_infos_of_their_own_environment(lake, demos, mode):
     def by_info(obs, action, reward, next_obs, info):

@@ -40,7 +40,7 @@ class ProgressSpace:
 
     A vector x becomes (x, 0, …, x, …, 0): a block for each position follows it, and that of the
     position where the episode stands holds x again. A number becomes number × positions + position.
-    So every position has inputs of its own, and what a network learns at one does not leak into the
+    So every position has inputs of its own, and less of what a network learns at one leaks into the
     next. A dict gets an entry "progress" (one-hot); anything else, and a vector that would have
     more than 4096 entries with its blocks, becomes a dict of "observation" and "progress".
 
