@@ -246,6 +246,91 @@ def maze() -> Task:
     return Task(make, fit)
 
 
+# A workshop: a hidden order, and acid
+
+
+class Workshop(gym.Env):
+    """Five stations must be used in an order that is not seen; acid ends the episode.
+
+    Seen are the place, which station is there, and a click in the step in which a part snaps in.
+    """
+
+    SIZE, MOVES = 7, ((0, 1), (1, 0), (0, -1), (-1, 0))
+    STATIONS = ((1, 5), (5, 5), (0, 0), (6, 1), (3, 3))
+    ORDER, ACID, USE = (2, 0, 4, 1, 3), frozenset({(2, 1), (4, 4), (1, 3), (5, 2)}), 4
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Box(-1, 1, (8,), np.float32)
+        self.action_space = spaces.Discrete(5)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """Begin at any free place."""
+        super().reset(seed=seed)
+        cells = [c for c in np.ndindex(self.SIZE, self.SIZE) if c not in self.ACID]
+        free = [c for c in cells if c not in self.STATIONS]
+        self.place, self.parts = free[int(self.np_random.integers(len(free)))], 0
+        return self._observation(False), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Move, or use the station."""
+        mounted = None
+        if int(action) != self.USE:
+            self.place = self.moved(self.place, int(action))
+        elif self.place == self.STATIONS[self.ORDER[self.parts]]:
+            mounted, self.parts = f"part {self.ORDER[self.parts] + 1}", self.parts + 1
+        done, dead = self.parts == len(self.ORDER), self.place in self.ACID
+        info = {"mounted": mounted}
+        return self._observation(mounted is not None), float(done), done or dead, False, info
+
+    def moved(self, place: tuple[int, int], action: int) -> tuple[int, int]:
+        """Return where a move leads."""
+        down, right = self.MOVES[action]
+        there = place[0] + down, place[1] + right
+        return there if min(there) >= 0 and max(there) < self.SIZE else place
+
+    def _observation(self, click: bool) -> np.ndarray:
+        seen = np.zeros(8, np.float32)
+        seen[:2] = np.array(self.place) / 3 - 1
+        if self.place in self.STATIONS:
+            seen[2 + self.STATIONS.index(self.place)] = 1
+        seen[7] = click
+        return seen
+
+    def way(self, rng: np.random.Generator) -> int:
+        """Return a step of a shortest way around the acid, one in ten times another one."""
+        safe = [a for a in range(4) if self.moved(self.place, a) not in self.ACID]
+        if rng.random() < 0.1:
+            return int(rng.choice(safe))
+        goal = self.STATIONS[self.ORDER[self.parts]]
+        if self.place == goal:
+            return self.USE
+        far, queue = {goal: 0}, [goal]
+        for cell in queue:
+            for there in {self.moved(cell, a) for a in range(4)} - self.ACID - far.keys():
+                far[there] = far[cell] + 1
+                queue.append(there)
+        near = [a for a in safe if far[self.moved(self.place, a)] < far[self.place]]
+        return int(rng.choice(near))
+
+
+def workshop() -> Task:
+    """Return the workshop; an event function names the parts, six demonstrations."""
+
+    def mounted(obs: Any, action: Any, reward: float, next_obs: Any, info: Any) -> Any:
+        return info.get("mounted")
+
+    def make(seed: int) -> gym.Env:
+        return TimeLimit(Workshop(), 120)
+
+    def fit(seed: int, **options: Any) -> ar.AlignRudder:
+        env, rng = make(seed), np.random.default_rng(seed)
+        world: Any = env.unwrapped
+        demos = ar.record(env, lambda obs: world.way(rng), 6, seed=1000 * seed, keep_infos=True)
+        return ar.AlignRudder(mounted, **options).fit(demos.successes)
+
+    return Task(make, fit, function=mounted)
+
+
 TASKS: dict[str, Callable[[], Task]] = {
     "FourRooms": lambda: rooms(4),
     "EightRooms": lambda: rooms(8),
@@ -255,4 +340,5 @@ TASKS: dict[str, Callable[[], Task]] = {
     "KeyCorridor": lambda: minigrid("MiniGrid-KeyCorridorS3R3-v0"),
     "UnlockPickup": lambda: minigrid("MiniGrid-UnlockPickup-v0"),
     "MuJoCo maze": maze,
+    "Workshop": workshop,
 }
