@@ -247,7 +247,7 @@ class Replay(gym.Wrapper):
 
 def test_demonstrations_earn_in_the_wrapper_what_the_model_says(demos, model):
     demo = demos[0]
-    env = ar.RedistributeReward(Replay(DiamondEnv(), demo), model)
+    env = ar.RedistributeReward(Replay(DiamondEnv(), demo), model, "last")
     env.reset()
     rewards = [r[1] for r in play(env, demo.actions.tolist())]
     expected = model.redistribute(demo.episode(task)).with_correction()
@@ -266,7 +266,7 @@ def test_redistribution_conserves_the_return(demos, model):
     returns = []
     for options, actions in episodes:
         limit = 150 if len(actions) > 1 else longest
-        env = ar.RedistributeReward(gym.make(ID, max_steps=limit), model, observe_progress=True)
+        env = ar.RedistributeReward(gym.make(ID, max_steps=limit), model, "mean")
         env = gym.wrappers.FlattenObservation(env)
         obs, _ = env.reset(seed=0, options=options)
         assert env.observation_space.contains(obs)
