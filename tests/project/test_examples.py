@@ -150,6 +150,8 @@ def test_what_the_learner_is_paid_and_sees(minigrid):
         steps = play(redistribute=False, progress=progress)
         np.testing.assert_allclose([step[1] for step in steps], demos[0].rewards)
     seen = np.array([step[0] for step in play(redistribute=False)])
-    n = model.scorer_.n_cells
-    assert seen.shape[1] == np.array([step[0] for step in steps]).shape[1] + n
-    assert np.array_equal(seen[:, -n:].argmax(axis=1), rr.cells)
+    view, blocks = np.array([step[0] for step in steps]), model.scorer_.n_cells
+    blocks = seen[:, view.shape[1] :].reshape(len(view), blocks, -1)
+    assert np.array_equal(seen[:, : view.shape[1]], view)
+    assert np.array_equal(blocks[np.arange(len(view)), rr.cells], view)
+    assert np.array_equal(blocks.any(axis=2).sum(axis=1), np.ones(len(view)))
