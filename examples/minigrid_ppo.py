@@ -31,7 +31,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 import align_rudder as ar
 from align_rudder.gym.sb3 import LiveCallback, ValueBurnIn, clone
-from align_rudder.gym.spaces import in_blocks
+from align_rudder.gym.spaces import block_entries, in_blocks
 from align_rudder.show.report import write_report
 
 
@@ -125,7 +125,7 @@ class OneHot(gym.ObservationWrapper):
     """The view as zeros and ones (kinds and states; no colours) and the direction.
 
     Where the progress is observed, a block for each position follows, and that of the agent's holds
-    the view again: what is learned at one position does not leak into the next.
+    the view again and a 1: less of what is learned at one position leaks into the next.
     """
 
     kinds, states, directions = (np.eye(n, dtype=np.uint8) for n in (11, 3, 4))
@@ -134,7 +134,7 @@ class OneHot(gym.ObservationWrapper):
         super().__init__(env)
         parts: Any = env.observation_space
         self.cells = parts["progress"].shape[0] if "progress" in parts.spaces else 0
-        size = (VIEW * VIEW * (11 + 3) + 4) * (1 + self.cells)
+        size = block_entries(VIEW * VIEW * (11 + 3) + 4, self.cells)
         self.observation_space = gym.spaces.Box(0, 1, (size,), np.uint8)
 
     def observation(self, observation: dict[str, Any]) -> np.ndarray:
@@ -142,10 +142,8 @@ class OneHot(gym.ObservationWrapper):
         image = observation["image"].reshape(-1, 3)
         parts = [self.kinds[image[:, 0]].ravel(), self.states[image[:, 2]].ravel()]
         parts.append(self.directions[observation["direction"]])
-        view = np.concatenate(parts)
-        if not self.cells:
-            return view
-        return in_blocks(view, int(observation["progress"].argmax()), self.cells)
+        cell = int(observation["progress"].argmax()) if self.cells else 0
+        return in_blocks(np.concatenate(parts), cell, self.cells)
 
 
 # 2. Demonstrations. Here they are made by a script that sees the whole grid and goes the shortest

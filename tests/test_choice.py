@@ -51,8 +51,9 @@ def test_a_random_policy_earns_little_on_a_mountain_car(known, tmp_path):
     assert share(mountain_car(4, 3)) > 0.8
     if known:
         assert model.random_share_ < 0.2
-    changes = ar.AlignRudder(ar.DeltaEvents(), baseline=model.baseline_).fit(demos, random)
-    assert changes.random_share_ > 0.2
+    changes = ar.AlignRudder(ar.DeltaEvents(), baseline=model.baseline_).fit(demos)
+    paid = np.mean([changes.redistribute(e).rewards.sum() for e in fresh]) / gain
+    assert paid > 0.2
     model.save(tmp_path / "m.npz")
     again = ar.AlignRudder.load(tmp_path / "m.npz")
     for episode in (fresh[0], demos[0]):
@@ -157,7 +158,7 @@ def test_demonstrations_that_share_an_order_are_worth_more_than_chance():
     assert trial.held_out > 0.8
     same = [ar.Episode(e.observations, e.actions, 0 * e.rewards) for e in demos]
     itself = held_out(ar.AlignRudder(), ar.DeltaEvents(), demos, same)
-    assert itself.by_chance > 0.8
+    assert itself.by_chance >= itself.held_out
     assert not itself.good
 
 

@@ -5,7 +5,8 @@ import pytest
 
 import align_rudder as ar
 from align_rudder import AlignRudder, AlignRudderWarning
-from align_rudder.returns import failed, weights_of
+from align_rudder.events import Encoded
+from align_rudder.returns import beyond_chance, failed, weights_of
 from align_rudder.storage import check_tree
 
 FIRST, SECOND = list("ABCDEFGH"), list("STUVWXYZ")
@@ -115,3 +116,25 @@ def test_ten_thousand_sequences_are_fitted_by_a_sample():
     assert [g.symbol for g in strategy.subgoals] == list("ABCDEF")
     assert model.tree_.shape == (9_999, 4)
     check_tree(model.tree_, "the tree")
+
+
+def test_what_chance_reaches_is_paid_less_and_never_nothing():
+    pssm, skips = np.where(np.eye(5), 2.0, -np.inf), np.full(5, 1.0)
+    # Chance finds the first column always, the second in six of nine episodes, the third in three.
+    random = [Encoded(-1, np.arange(k)) for k in (1, 2, 3) for _ in range(3)]
+    weighed = beyond_chance(pssm, random, 0.0, skips)
+    factors = (1 - np.array([9, 6, 3, 0, 0]) / 10) ** 2
+    np.testing.assert_allclose(np.diag(weighed), 2.0 * factors)
+    assert np.isneginf(weighed[0, 1:]).all()
+    demos, played = [list("ABCDE")] * 6, [list("A")] * 3 + [list("AB")] * 3 + [list("ABC")] * 3
+    known = AlignRudder().fit_events(demos, random_sequences=played)
+    assert known.redistribute_events("ABCDE", 1.0).rewards.sum() == pytest.approx(1.0)
+    assert (known.redistribute_events("ABCDE", 1.0).rewards > 0).all()
+    assert known.random_share_ < 0.1  # of five equal columns, it would be 40 %
+
+
+def test_without_random_episodes_scores_stay_as_they_are():
+    pssm = np.array([[1.0, -np.inf], [-np.inf, 2.0]])
+    assert beyond_chance(pssm, [], 0.0, np.zeros(2)) is pssm
+    never = [Encoded(-1, np.array([-1, -1]))]
+    np.testing.assert_array_equal(beyond_chance(pssm, never, 0.0, np.zeros(2)), pssm)

@@ -16,7 +16,7 @@ from gymnasium.wrappers import TimeLimit
 
 import align_rudder as ar
 from align_rudder.baselines import TabularMDP, rollout
-from align_rudder.gym.spaces import in_blocks
+from align_rudder.gym.spaces import block_entries, in_blocks
 from align_rudder.tasks import RecipesEnv, RoomsEnv
 from align_rudder.tasks.mdp import optimal_policy
 
@@ -34,6 +34,7 @@ class Task:
         events: What happened in a step, where the model is one of event logs.
         function: The event function, to load the model with.
         seen: Returns the environment with observations for a network, if they need to be changed.
+        steps: Steps of a trial with PPO.
     """
 
     make: Callable[[int], gym.Env]
@@ -41,6 +42,7 @@ class Task:
     events: Callable[..., Any] | None = None
     function: Callable[..., Any] | None = None
     seen: Callable[[gym.Env, int], gym.Env] | None = None
+    steps: int = 200_000
 
 
 # Tables
@@ -52,7 +54,8 @@ class Seen(gym.ObservationWrapper):
     def __init__(self, env: gym.Env, table: np.ndarray, n_cells: int) -> None:
         super().__init__(env)
         self.table, self.n_cells = table.astype(np.uint8), n_cells
-        self.observation_space = spaces.Box(0, 1, (table.shape[1] * (1 + n_cells),), np.uint8)
+        entries = block_entries(table.shape[1], n_cells)
+        self.observation_space = spaces.Box(0, 1, (entries,), np.uint8)
 
     def observation(self, observation: Any) -> np.ndarray:
         """Return the vector of a state and position."""
@@ -243,7 +246,7 @@ def maze() -> Task:
         )
         return ar.AlignRudder(**options).fit(demos.successes, played.successes)
 
-    return Task(make, fit)
+    return Task(make, fit, steps=400_000)
 
 
 # A workshop: a hidden order, and acid
@@ -328,7 +331,7 @@ def workshop() -> Task:
         demos = ar.record(env, lambda obs: world.way(rng), 6, seed=1000 * seed, keep_infos=True)
         return ar.AlignRudder(mounted, **options).fit(demos.successes)
 
-    return Task(make, fit, function=mounted)
+    return Task(make, fit, function=mounted, steps=400_000)
 
 
 TASKS: dict[str, Callable[[], Task]] = {

@@ -25,7 +25,14 @@ from align_rudder.groups import Part
 from align_rudder.null import Chance, Null, mixed_background, renumbered
 from align_rudder.profile import Profile
 from align_rudder.redistribution import Scorer, skip_costs
-from align_rudder.returns import baseline_of, failed, final_scores, scales, weights_of
+from align_rudder.returns import (
+    baseline_of,
+    beyond_chance,
+    failed,
+    final_scores,
+    scales,
+    weights_of,
+)
 from align_rudder.scoring import scoring_matrix
 from align_rudder.sequences import NO_EVENT
 from align_rudder.strategies import align_strategies
@@ -370,10 +377,13 @@ def learn(
         for part in parts
     ]
     members = [part.members for part in parts]
-    pssms = [profile.pssm for profile in profiles]
     skips = [
         skip_costs(profile.conservation, len(part.members), model.skip)
         for profile, part in zip(profiles, parts, strict=True)
+    ]
+    pssms = [
+        beyond_chance(profile.pssm, demos.chance.random, model.gap, costs)
+        for profile, costs in zip(profiles, skips, strict=True)
     ]
     undoes = undo_table(encoder, model.undo)
     scale, factors = scales(pssms, members, encoded, returns, baseline, model.gap, skips)

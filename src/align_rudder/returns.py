@@ -9,7 +9,7 @@ import numpy as np
 from align_rudder.events import Encoded
 from align_rudder.redistribution import Scorer
 
-__all__ = ["baseline_of", "failed", "final_scores", "scales", "weights_of"]
+__all__ = ["baseline_of", "beyond_chance", "failed", "final_scores", "scales", "weights_of"]
 
 _LEAST_SHARE = 0.05
 _MOST_PAID = 4.0  # times the mean return: more than that a perfect episode is never paid
@@ -52,6 +52,32 @@ def final_scores(scorer: Scorer, encoded: Sequence[Encoded]) -> np.ndarray:
     """Return S(τ) of whole episodes."""
     ends = [scorer.prefix_scores(one.events, one.start)[0] for one in encoded]
     return np.array([scores[-1] if len(scores) else 0.0 for scores in ends])
+
+
+def beyond_chance(
+    pssm: np.ndarray, random: Sequence[Encoded], gap: float, skips: np.ndarray
+) -> np.ndarray:
+    """Return the scores of a profile (n, L), less where random episodes come as well.
+
+    Args:
+        pssm: The scores (n, L).
+        random: Random episodes; if there are none, the scores stay.
+        gap: Gap cost.
+        skips: What it costs to skip each column (L,).
+
+    Notes:
+        Column j is weighed by (1 − k_j / (n + 1))², where k_j of n random episodes come as far as
+        that. What chance reaches anyway needs no reward, but a little of it shows where the way
+        begins: left out, nothing would be paid before the first thing that chance never does. With
+        the square, chance earns at most 4/27 of what a column would be worth.
+    """
+    if not random or not pssm.size:
+        return pssm
+    scorer = Scorer([pssm], gap, [skips])
+    cells = [scorer.prefix_scores(one.events, one.start)[1] for one in random]
+    ends = np.array([cell[-1] if len(cell) else 0 for cell in cells])
+    reached = (ends[:, None] > np.arange(pssm.shape[1])).sum(axis=0)
+    return pssm * (1.0 - reached / (len(random) + 1)) ** 2
 
 
 def scales(

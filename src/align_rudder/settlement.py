@@ -210,7 +210,13 @@ class Account:
         self._level = self._given = self._ret = 0.0
         self._steps = 0
         self._charge = self.past.rate if self.settlement.spreads else 0.0
-        self._weight = self.settlement.weight(self.past.repaid)
+        annealed = self.settlement.kind == "annealed"
+        self._weight = self.settlement.weight(self.past.repaid) if annealed else 1.0
+
+    @property
+    def weight(self) -> float:
+        """What of a share is paid in this episode: 1, less with each success of "annealed"."""
+        return self._weight
 
     def pay(self, own: float, share: float, terminated: bool, truncated: bool) -> float:
         """Return the reward of a step.
@@ -267,7 +273,13 @@ class Accounts:
         for values in (self._level, self._given, self._ret, self._steps):
             values[where] = 0
         self._charge[where] = self.past.rate if self.settlement.spreads else 0.0
-        self._weight[where] = self.settlement.weight(self.past.repaid / len(self._steps))
+        if self.settlement.kind == "annealed":
+            self._weight[where] = self.settlement.weight(self.past.repaid / len(self._steps))
+
+    @property
+    def weights(self) -> np.ndarray:
+        """What of a share is paid in each running episode."""
+        return self._weight.copy()
 
     def pay(
         self,

@@ -322,7 +322,7 @@ def test_observed_progress_is_the_cell(kind):
     if kind is Corridor:
         space = env.observation_space(env.default_params)
         assert space.shape == obs.shape
-        assert space.high.tolist() == [SIZE] * 2 * (1 + n)
+        assert space.high.tolist() == [SIZE] * 2 + [SIZE, SIZE, 1] * n
         assert bare.observation_space(env.default_params).shape == (2,)
 
 

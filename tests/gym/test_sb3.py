@@ -13,6 +13,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 import align_rudder as ar
 from align_rudder.gym.sb3 import (
     RedistributedDictReplayBuffer,
+    RedistributedNStepReplayBuffer,
     RedistributedReplayBuffer,
     fill_replay_buffer,
 )
@@ -253,6 +254,55 @@ def test_dict_observations():
     assert fill_replay_buffer(buffer, episodes) == 9
     expected = np.concatenate([model.redistribute(e).settled("even") for e in episodes])
     np.testing.assert_allclose(buffer.rewards[:9, 0], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["even", "mean", "last", "beside"])
+def test_a_buffer_of_wrapped_environments_settles_what_the_wrapper_tells(model, kind):
+    """The agent observes the position, and yet the buffer holds exact returns."""
+    bare = make_vec_env("FrozenLake-v1", n_envs=3, seed=1, env_kwargs=LAKE)
+    wrapped = make_vec_env(
+        "FrozenLake-v1", n_envs=3, seed=1, env_kwargs=LAKE,
+        wrapper_class=ar.RedistributeReward, wrapper_kwargs={"model": model},
+    )  # fmt: skip
+    n_cells = model.scorer_.n_cells
+    one = RedistributedReplayBuffer(
+        400, *SPACES, device="cpu", n_envs=3, model=model, settlement=kind
+    )
+    other = RedistributedReplayBuffer(
+        400, gym.spaces.Discrete(16 * n_cells), SPACES[1], device="cpu", n_envs=3,
+        model=model, settlement=kind, wrapped=True,
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    seen, positions = bare.reset(), wrapped.reset()
+    assert (positions // n_cells == seen).all()
+    for _ in range(300):
+        actions = rng.integers(4, size=3)
+        for env, buffer, before in ((bare, one, seen), (wrapped, other, positions)):
+            after, rewards, dones, infos = env.step(actions)
+            last = [i.get("terminal_observation", o) for i, o in zip(infos, after)]
+            buffer.add(before, np.array(last), actions, rewards, dones, infos)
+            if env is bare:
+                seen = after
+            else:
+                positions = after
+    np.testing.assert_allclose(one.rewards[:300], other.rewards[:300], atol=1e-6)
+    assert np.abs(one.rewards).sum() > 1
+    with pytest.raises(ValueError, match="infos have no 'original_reward'; wrap the environments"):
+        other.add(positions, positions, actions, rewards, dones, [{}] * 3)
+
+
+def test_returns_of_n_steps_are_those_of_the_settled_rewards(model, demos):
+    steps, gamma = 3, 0.9
+    buffer = RedistributedNStepReplayBuffer(
+        200, *SPACES, device="cpu", model=model, n_steps=steps, gamma=gamma
+    )
+    add(buffer, demos[0])
+    settled = model.redistribute(demos[0]).settled("even")
+    for t in range(len(settled)):
+        part = settled[t : t + steps]
+        expected = (part * gamma ** np.arange(len(part))).sum()
+        sample = buffer._get_samples(np.array([t]))
+        assert float(sample.rewards) == pytest.approx(expected, abs=1e-6)
 
 
 def test_bad_use(model, demos):

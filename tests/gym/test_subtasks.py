@@ -182,6 +182,6 @@ def test_bad_use(lake, model):
     env = ar.SubTaskReward(lake, model)
     with pytest.raises(gym.error.ResetNeeded):
         env.step(0)
-    none = ar.AlignRudder(subgoal_threshold=1e9).fit_events([["a", "b"], ["a", "b"]])
+    none = ar.AlignRudder(subgoal_threshold=1e9).fit_events([[4, 8], [4, 8]])
     with pytest.raises(ValueError, match="no sub-goals, so there is nothing to pay"):
         ar.SubTaskReward(lake, none)

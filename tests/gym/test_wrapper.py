@@ -242,9 +242,9 @@ def test_vector_observations_get_a_block_for_each_position(demos):
     assert sum(rewards) == pytest.approx(1.0)
     n, cells = model.scorer_.n_cells, []
     for obs in observations:
-        view, blocks = obs[:16], obs[16:].reshape(n, 16)
+        view, blocks = obs[:16], obs[16:].reshape(n, 17)
         (cell,) = np.flatnonzero(blocks.any(axis=1))
-        np.testing.assert_array_equal(blocks[cell], view)
+        np.testing.assert_array_equal(blocks[cell], [*view, 1])
         cells.append(int(cell))
     assert cells[-1] > cells[0]
     batch = in_blocks(np.stack([o[:16] for o in observations]), np.array(cells), n)
@@ -253,8 +253,27 @@ def test_vector_observations_get_a_block_for_each_position(demos):
 
 def test_long_vectors_are_not_copied_into_blocks():
     space = gym.spaces.Box(0, 1, (500,), np.float32)
-    assert ProgressSpace(space, 7).space.shape == (4000,)
+    assert ProgressSpace(space, 7).space.shape == (500 + 7 * 501,)
     assert ProgressSpace(space, 8).space["progress"].shape == (8,)
+
+
+@pytest.mark.parametrize(
+    ("space", "obs", "vector"),
+    [
+        (gym.spaces.MultiDiscrete([2, 3]), np.array([1, 2]), [0, 1, 0, 0, 1]),
+        (gym.spaces.MultiDiscrete([2, 3], start=[0, 5]), np.array([0, 6]), [1, 0, 0, 1, 0]),
+        (gym.spaces.MultiBinary(3), np.array([1, 0, 1], np.int8), [1, 0, 1]),
+        (gym.spaces.Box(-9, 9, (2,), np.float32), [2.0, -3.0], [2, -3]),
+    ],
+)
+def test_several_numbers_and_lists_are_vectors_too(space, obs, vector):
+    seen = ProgressSpace(space, 2)
+    there = seen.append(obs, 1)
+    assert seen.space.contains(there)
+    assert there.tolist() == [*vector, *[0] * (len(vector) + 1), *vector, 1]
+    batch = seen.append(np.stack([obs, obs]), np.array([1, 0]))
+    np.testing.assert_array_equal(batch[0], there)
+    assert batch[1].tolist() == [*vector, *vector, 1, *[0] * (len(vector) + 1)]
 
 
 @pytest.mark.parametrize("progress", [True, False])
@@ -355,3 +374,53 @@ def test_info_keys_that_are_taken_are_warned_of(lake, model):
     with pytest.warns(ar.AlignRudderWarning, match=r"info has \['event'\]"):
         env.step(1)
     env.step(1)  # once is enough
+
+
+def test_what_was_paid_back_is_told_and_can_be_kept_with_a_training(lake, model):
+    env = ar.RedistributeReward(lake, model, successes=4)
+    way = [1, 1, 2, 2, 1, 2]
+    weights = [{info["weight"] for info in play(env, way)[3]} for _ in range(3)]
+    assert weights == [{1.0}, {0.75}, {0.5}]
+    assert env.repaid == 3
+    again = ar.RedistributeReward(lake, model, successes=4)
+    again.repaid = env.repaid
+    assert play(again, way)[2] == play(env, way)[2]
+    assert again.repaid == 4
+    with pytest.raises(ValueError, match="repaid is -1"):
+        env.repaid = -1
+
+
+@pytest.mark.parametrize("paid", [np.nan, np.inf])
+def test_a_reward_that_is_no_number_is_refused(lake, model, paid):
+    class Broken(gym.RewardWrapper):
+        def reward(self, reward):
+            return paid
+
+    for env in (ar.RedistributeReward(Broken(lake), model), ar.SubTaskReward(Broken(lake), model)):
+        env.reset(seed=0)
+        with pytest.raises(ValueError, match=rf"the environment paid {paid}.*finite numbers"):
+            env.step(0)
+
+
+def test_success_is_measured_by_the_model_as_it_is_now(lake, demos):
+    """After `update` with better returns, what was a success before is none any more."""
+    model = ar.AlignRudder().fit(demos)
+    env = ar.RedistributeReward(lake, model, successes=10)
+    way = [1, 1, 2, 2, 1, 2]
+    play(env, way)
+    assert env.repaid == 1
+    better = [ar.Episode(e.observations, e.actions, np.asarray(e.rewards) * 5) for e in demos]
+    model.fit(better)
+    play(ar.RedistributeReward(lake, model), way)
+    play(env, way)
+    assert env.repaid == 1
+
+
+def test_symbols_that_no_observation_is_are_refused(lake):
+    logs = ar.AlignRudder().fit_events([["key", "door"], ["key", "lamp", "door"]])
+    with pytest.raises(ValueError, match=r"none of the model's symbols \('door', 'key', 'lamp'\)"):
+        ar.RedistributeReward(lake, logs)
+    ar.RedistributeReward(lake, logs, events=lambda *step: None)
+    states = ar.AlignRudder().fit_events([[4, 8, 9, 15], [4, 8, 9, 10, 15]])
+    _, _, rewards, _, _ = play(ar.RedistributeReward(lake, states, "beside"), [1, 1, 2])
+    assert sum(rewards) > 0

@@ -20,7 +20,7 @@ from align_rudder.events.states import StateEvents
 __all__ = ["by_type", "candidates", "is_continuous"]
 
 _SIZES = (5, 10, 15)
-_SHARES = (0.2, 0.35, 0.5, 0.65, 0.8)  # of the random episodes that may enter a region
+_SHARES = (0.2, 0.5, 0.8, 0.95)  # of the random episodes that may enter a region
 _FEW_SHARES = (0.2, 0.5)  # of pictures, which take longer
 _LOOKED_AT = 2000  # steps, to see whether changes repeat
 _OPTIONS: dict[str, Any] = {"max_samples": 200, "beginning": 0.5}

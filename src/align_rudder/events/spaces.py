@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from gymnasium import spaces
 
 from align_rudder.events.base import EventEncoder
 from align_rudder.events.combined import CombinedEvents
+from align_rudder.events.encoders import SymbolEvents
 from align_rudder.events.states import StateEvents
 
 __all__ = ["check_space"]
@@ -40,6 +42,9 @@ def check_space(encoder: EventEncoder, space: spaces.Space[Any]) -> None:
         for part in encoder.parts:
             check_space(part, space)
         return
+    if isinstance(encoder, SymbolEvents):
+        _check_symbols(encoder, space)
+        return
     needed = encoder.observation_shapes()
     if needed is None:
         return
@@ -68,3 +73,29 @@ def check_space(encoder: EventEncoder, space: spaces.Space[Any]) -> None:
                 f"the model was fitted on states {low} to {high}, the environment has {space}; "
                 "wrap the environment the model was fitted for"
             )
+
+
+def _check_symbols(encoder: SymbolEvents, space: spaces.Space[Any]) -> None:
+    """Raise an error if no observation of the space is a symbol that the encoder knows."""
+    if encoder.source != "observation" or not encoder.symbols_:
+        return
+    if not any(_may_be(symbol, space) for symbol in encoder.symbols_):
+        shown = ", ".join(repr(symbol) for symbol in encoder.symbols_[:5])
+        raise ValueError(
+            f"none of the model's symbols ({shown}{', …' * (len(encoder.symbols_) > 5)}) is an "
+            f"observation of the environment ({space}), so nothing would ever be paid; give "
+            "events=…, a function (obs, action, reward, next_obs, info) -> symbol or None"
+        )
+
+
+def _may_be(symbol: Hashable, space: spaces.Space[Any]) -> bool:
+    """Return whether a symbol may be an observation of the space."""
+    if isinstance(space, spaces.Discrete):
+        return isinstance(symbol, int) and bool(space.contains(symbol))
+    if isinstance(space, spaces.Text):
+        return isinstance(symbol, str)
+    if isinstance(space, (spaces.Dict, spaces.Tuple)) or space.shape is None:
+        return True  # nothing is known of it
+    if space.shape == ():
+        return isinstance(symbol, (int, float))
+    return isinstance(symbol, tuple) and len(symbol) == math.prod(space.shape)

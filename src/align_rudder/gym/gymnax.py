@@ -76,8 +76,8 @@ class RedistributeReward:
 
     `info` holds what that of `align_rudder.RedistributeReward` holds: "original_reward",
     "redistributed" (the redistributed reward of the episode so far, without the correction),
-    "event" (-1: none), "score" S(τ_t), "subgoal" (index of the next sub-goal), "strategy" and
-    "correction", which is 0 before the last step, as all steps have the same entries in JAX.
+    "event" (-1: none), "score" S(τ_t), "subgoal" (index of the next sub-goal), "strategy",
+    "weight" and "correction", which is 0 before the last step, as all steps have the same entries in JAX.
 
     Args:
         env: The environment, with `reset_env` and `step_env`, which do not begin the next episode,
@@ -147,8 +147,8 @@ class RedistributeReward:
         if not fits_in_blocks(tuple(getattr(space, "shape", ())), n):
             raise ValueError(f"the space of {space} with its progress is a dict; gymnax has none")
         low, high = (jnp.broadcast_to(x, space.shape) for x in (space.low, space.high))
-        low = jnp.append(low, jnp.tile(jnp.minimum(low, 0), n))
-        high = jnp.append(high, jnp.tile(jnp.maximum(high, 0), n))
+        low = jnp.append(low, jnp.tile(jnp.append(jnp.minimum(low, 0), 0), n))
+        high = jnp.append(high, jnp.tile(jnp.append(jnp.maximum(high, 0), 1), n))
         return type(space)(low, high, low.shape, space.dtype)
 
     def reset(self, key: jax.Array, params: Any = None) -> tuple[Any, TrackedState]:
@@ -203,8 +203,9 @@ class RedistributeReward:
         correction = jnp.where(ends[0] | ends[-1], stream.correction, 0.0)
         strategy = self.stream.tables.strategy_of[step.cell]
         warn_of_keys(info)  # when it is compiled
-        own = (reward, stream.given, step.event, step.score, step.subgoal, strategy, correction)
-        info = {**info, **dict(zip(INFO_KEYS, own, strict=True))}
+        weight = self._weight(state.account.repaid)
+        own = (reward, stream.given, step.event, step.score, step.subgoal, strategy, weight)
+        info = {**info, **dict(zip(INFO_KEYS, (*own, correction), strict=True))}
         if self.stream.tables.undoes is not None:
             info["history_full"] = stream.tracker.full
         terminated, truncated = ends[0], ends[-1] if self._ends_in_two_ways else False
@@ -250,7 +251,9 @@ class RedistributeReward:
         ), paid
 
     def _weight(self, repaid: jax.Array) -> jax.Array:
-        """Return what "annealed" pays of a share."""
+        """Return what is paid of a share: 1, less with each success of "annealed"."""
+        if self.settlement.kind != "annealed":
+            return jnp.float32(1)
         left = 1.0 - repaid / max(self.settlement.successes, 1e-30)
         return jnp.maximum(0.0, left) if self.settlement.successes else jnp.float32(0)
 
@@ -263,7 +266,8 @@ class RedistributeReward:
         if isinstance(obs, Mapping):
             return {**obs, "progress": one_hot}
         if isinstance(obs, jax.Array) and fits_in_blocks(obs.shape, n):
-            return jnp.append(obs, jnp.outer(one_hot.astype(obs.dtype), obs))
+            own = jnp.append(obs, jnp.ones(1, obs.dtype))
+            return jnp.append(obs, jnp.outer(one_hot.astype(obs.dtype), own))
         if isinstance(obs, jax.Array) and obs.ndim == 0 and obs.dtype.kind in "iu":
             return obs * n + cell
         return {"observation": obs, "progress": one_hot}

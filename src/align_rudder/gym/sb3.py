@@ -23,7 +23,7 @@ from align_rudder.settlement import Accounts, Settlement
 from align_rudder.tracking import RewardModel
 
 try:
-    from stable_baselines3.common.buffers import DictReplayBuffer, ReplayBuffer
+    from stable_baselines3.common.buffers import DictReplayBuffer, NStepReplayBuffer, ReplayBuffer
     from stable_baselines3.common.callbacks import BaseCallback
 except ImportError as error:
     raise ImportError('this needs Stable-Baselines3; in a clone: pip install ".[sb3]"') from error
@@ -31,6 +31,7 @@ except ImportError as error:
 __all__ = [
     "LiveCallback",
     "RedistributedDictReplayBuffer",
+    "RedistributedNStepReplayBuffer",
     "RedistributedReplayBuffer",
     "ValueBurnIn",
     "clone",
@@ -88,11 +89,13 @@ class _Redistributing:
         model: RewardModel | str | os.PathLike[str],
         settlement: Settlement | str = "even",
         events: EventFunction | None = None,
+        wrapped: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.model, self.settlement = resolve_model(model), Settlement.of(settlement)
         self._logs = with_events(self.model, events)
+        self._wrapped = wrapped
         self._stream = self._logs.vector_stream(self.n_envs)
         self._accounts = Accounts(self.settlement, self.n_envs, self.model.return_range_)
         self._written = 0  # transitions of each environment so far, also those overwritten
@@ -105,7 +108,7 @@ class _Redistributing:
         transition that does not begin where the last one ended is noticed by itself; only a reset
         to the very same observation is not.
         """
-        self._fresh = np.ones(self.n_envs, bool)
+        self._fresh, self._given = np.ones(self.n_envs, bool), np.zeros(self.n_envs)
         self._reached: Any = None
         # Of each step: how many were written before it, its place in the buffer, reward and share.
         self._episodes: list[list[tuple[int, int, float, float]]] = [[] for _ in range(self.n_envs)]
@@ -123,7 +126,9 @@ class _Redistributing:
         if self._reached is not None:
             self._fresh = self._fresh | ~_same(obs, self._reached, self.n_envs)
         if self._fresh.any():
-            self._stream.reset(obs, self._fresh)
+            if not self._wrapped:
+                self._stream.reset(obs, self._fresh)
+            self._given[self._fresh] = 0.0
             self._accounts.reset(self._fresh)
             for i in np.flatnonzero(self._fresh):
                 self._episodes[i] = []
@@ -131,7 +136,10 @@ class _Redistributing:
         cut = np.array([bool(info.get("TimeLimit.truncated", False)) for info in infos]) & ended
         if not self.handle_timeout_termination:  # to the learner, time limits are terminal
             cut = np.zeros_like(cut)
-        share = self._stream.step(obs, action, own, next_obs, infos)
+        if self._wrapped:
+            own, share = self._told(infos)
+        else:
+            share = self._stream.step(obs, action, own, next_obs, infos)
         paid = self._accounts.pay(own, share, ended & ~cut, cut)
         if self.settlement.spreads:
             for i, steps in enumerate(self._episodes):
@@ -139,6 +147,19 @@ class _Redistributing:
         self._written += 1
         self._fresh, self._reached = ended, copied(next_obs)
         return paid
+
+    def _told(self, infos: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the environment's rewards and the shares, as the wrapper tells them."""
+        try:
+            own = np.array([info["original_reward"] for info in infos], np.float64)
+            given = np.array([info["redistributed"] for info in infos], np.float64)
+        except KeyError as missing:
+            raise ValueError(
+                f"wrapped=True, but infos have no {missing}; wrap the environments with "
+                "align_rudder.RedistributeReward, or leave wrapped=True out"
+            ) from None
+        share, self._given = given - self._given, given
+        return own, share
 
     def add(
         self,
@@ -191,8 +212,15 @@ class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
         settlement: "even", "last", "beside" or, with the learner's γ,
             `Settlement("potential", gamma=…)`.
         events: For a model of event logs: what happened in a step, as for the wrapper.
+        wrapped: Whether the environments are wrapped with `RedistributeReward`. Then the agent
+            observes the position, and the buffer takes rewards and shares from `info` and settles
+            them its own way.
         **kwargs: As for `ReplayBuffer`.
     """
+
+
+class RedistributedNStepReplayBuffer(_Redistributing, NStepReplayBuffer):
+    """The same for returns of n steps; give `n_steps` and `gamma` as for `NStepReplayBuffer`."""
 
 
 class RedistributedDictReplayBuffer(_Redistributing, DictReplayBuffer):

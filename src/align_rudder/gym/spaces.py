@@ -15,34 +15,54 @@ MAX_BLOCKS = 4096
 """Entries of a vector with its blocks; longer ones would fill the memory of replay buffers."""
 
 
+def block_entries(width: int, n_cells: int) -> int:
+    """Return how many entries a vector has with a block for each position."""
+    return width + n_cells * (width + 1)
+
+
 def fits_in_blocks(shape: tuple[int, ...], n_cells: int) -> bool:
     """Return whether observations of that shape get a block for each position."""
-    return len(shape) == 1 and shape[0] * (1 + n_cells) <= MAX_BLOCKS
+    return len(shape) == 1 and block_entries(shape[0], n_cells) <= MAX_BLOCKS
 
 
-def in_blocks(obs: np.ndarray, cell: Any, n_cells: int) -> np.ndarray:
-    """Return a vector followed by a block for each position; its own holds the vector again.
+def in_blocks(obs: Any, cell: Any, n_cells: int) -> np.ndarray:
+    """Return a vector followed by a block for each position; its own holds the vector and a 1.
 
     Args:
         obs: A vector (d,), or a batch (n, d).
         cell: Its position, or those of the batch (n,).
         n_cells: Number of positions.
+
+    Example:
+        >>> in_blocks(np.array([5, 7]), 1, 3)
+        array([5, 7, 0, 0, 0, 5, 7, 1, 0, 0, 0])
     """
-    blocks = np.zeros((*obs.shape[:-1], 1 + n_cells, obs.shape[-1]), obs.dtype)
-    blocks[..., 0, :] = obs
-    at = np.asarray(cell)[..., None, None] + 1
-    np.put_along_axis(blocks, at, obs[..., None, :], axis=-2)
-    return blocks.reshape(*obs.shape[:-1], -1)
+    obs = np.asarray(obs)
+    if not n_cells:
+        return obs
+    *batch, width = obs.shape
+    if not batch:  # each step of an environment comes here
+        out = np.zeros(block_entries(width, n_cells), obs.dtype)
+        first = width + int(cell) * (width + 1)
+        out[:width] = out[first : first + width] = obs
+        out[first + width] = 1
+        return out
+    blocks = np.zeros((*batch, n_cells, width + 1), obs.dtype)
+    own = np.concatenate([obs, np.ones((*batch, 1), obs.dtype)], axis=-1)
+    np.put_along_axis(blocks, np.asarray(cell)[..., None, None], own[..., None, :], axis=-2)
+    return np.concatenate([obs, blocks.reshape(*batch, -1)], axis=-1)
 
 
 class ProgressSpace:
     """Observations with the position on the profiles appended.
 
-    A vector x becomes (x, 0, …, x, …, 0): a block for each position follows it, and that of the
-    position where the episode stands holds x again. A number becomes number × positions + position.
-    So every position has inputs of its own, and less of what a network learns at one leaks into the
-    next. A dict gets an entry "progress" (one-hot); anything else, and a vector that would have
-    more than 4096 entries with its blocks, becomes a dict of "observation" and "progress".
+    A vector x becomes (x, 0, …, x, 1, …, 0): a block for each position follows it, and that of the
+    position where the episode stands holds x again, and a 1. A number becomes number × positions +
+    position. So every position has inputs and a bias of its own, and less of what a network learns
+    at one leaks into the next, while what holds everywhere is learned once. Several numbers
+    (MultiDiscrete) are taken as a vector of one-hots. A dict gets an entry "progress" (one-hot);
+    anything else, and a vector that would have more than 4096 entries with its blocks, becomes a
+    dict of "observation" and "progress".
 
     Args:
         space: The observation space.
@@ -54,16 +74,23 @@ class ProgressSpace:
         self.n_cells, self._key = n_cells, key
         one_hot = spaces.Box(0.0, 1.0, (n_cells,), np.float32)
         self._start = 0
+        self._choices: spaces.MultiDiscrete | None = None
+        vector = space
+        if isinstance(space, spaces.MultiDiscrete) and len(space.shape) == 1:
+            self._choices = space
+            vector = spaces.Box(0, 1, (int(space.nvec.sum()),), np.uint8)
+        elif isinstance(space, spaces.MultiBinary):
+            vector = spaces.Box(0, 1, space.shape, np.int8)
         if isinstance(space, spaces.Discrete):
             self._kind, self._start = "discrete", int(space.start)
             self.space: spaces.Space[Any] = spaces.Discrete(int(space.n) * n_cells)
-        elif isinstance(space, spaces.Box) and fits_in_blocks(space.shape, n_cells):
+        elif isinstance(vector, spaces.Box) and fits_in_blocks(vector.shape, n_cells):
             self._kind = "vector"
-            low, high = np.minimum(space.low, 0), np.maximum(space.high, 0)
-            low, high = (
-                np.append(x, np.tile(y, n_cells)) for x, y in ((space.low, low), (space.high, high))
-            )
-            self.space = spaces.Box(low, high, dtype=space.dtype)  # pyright: ignore[reportArgumentType]
+            low, high = np.minimum(vector.low, 0), np.maximum(vector.high, 0)
+            low = np.append(vector.low, np.tile(np.append(low, 0), n_cells))
+            high = np.append(vector.high, np.tile(np.append(high, 1), n_cells))
+            dtype: Any = vector.dtype
+            self.space = spaces.Box(low.astype(dtype), high.astype(dtype), dtype=dtype)
         elif isinstance(space, spaces.Dict):
             self._kind = "dict"
             self.space = _with_entry(space, key, one_hot)
@@ -85,13 +112,21 @@ class ProgressSpace:
             appended = (obs - self._start) * self.n_cells + cell
             return appended if isinstance(cell, np.ndarray) else np.int64(appended)
         if self._kind == "vector":
-            return in_blocks(obs, cell, self.n_cells)
+            return in_blocks(self._vector(obs), cell, self.n_cells)
         one_hot = np.zeros((*np.shape(cell), self.n_cells), np.float32)
         np.put_along_axis(one_hot, np.asarray(cell)[..., None], 1.0, axis=-1)
         if self._kind == "dict":
             assert isinstance(obs, Mapping)
             return {**obs, self._key: one_hot}
         return {"observation": obs, self._key: one_hot}
+
+    def _vector(self, obs: Any) -> np.ndarray:
+        """Return an observation as the vector that blocks are made of."""
+        if self._choices is None:
+            return np.asarray(obs, self.space.dtype)
+        at = np.asarray(obs) - self._choices.start
+        parts = [np.eye(n, dtype=np.uint8)[at[..., i]] for i, n in enumerate(self._choices.nvec)]
+        return np.concatenate(parts, axis=-1)
 
 
 class TimeSpace:

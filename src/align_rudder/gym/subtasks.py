@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from align_rudder.gym.spaces import ProgressSpace
-from align_rudder.gym.wrapper import Redistributing, copied
+from align_rudder.gym.wrapper import Redistributing, copied, paid_by_environment
 from align_rudder.model import AlignRudder
 from align_rudder.settlement import Account
 
@@ -79,6 +79,7 @@ class SubTaskReward(gym.Wrapper, Redistributing):
                 "AlignRudder"
             )
         self._fitted, self._account = fitted, Account(self.settlement, fitted.return_range_)
+        self._past = self._account.past
         self._stream = fitted.stream()
         self._stream.check_space(env.observation_space)
         self._first = self._places()
@@ -109,6 +110,7 @@ class SubTaskReward(gym.Wrapper, Redistributing):
             self._observed_space.check(int(self._first[-1]))
         self._obs, self._running = copied(obs), True
         self._due = 0.0
+        self._begin()
         self._account.reset()
         return self._observed(obs), {**info, "subgoal": self._stream.subgoal}
 
@@ -119,22 +121,23 @@ class SubTaskReward(gym.Wrapper, Redistributing):
                 "the wrapper was stepped before reset, or after the episode had ended; call reset()"
             )
         obs, reward, terminated, truncated, info = self.env.step(action)
-        stream = self._stream
-        self._due += stream.step(self._obs, action, float(reward), obs, info)
+        reward, stream = paid_by_environment(reward), self._stream
+        self._due += stream.step(self._obs, action, reward, obs, info)
         goals = self._fitted.strategies_[stream.strategy].subgoals
         reached = any(goal.column == stream.column for goal in goals)
         share = 0.0
         if reached:
             share, self._due = self._due, 0.0
-        paid = self._account.pay(float(reward), share, bool(terminated), bool(truncated))
+        paid = self._account.pay(reward, share, bool(terminated), bool(truncated))
         self._running = not (terminated or truncated)
         self._obs = copied(obs)
         info = {
             **info,
-            "original_reward": float(reward),
+            "original_reward": reward,
             "subgoal": stream.subgoal,
             "reached": reached,
             "strategy": stream.strategy,
+            "weight": self._account.weight,
         }
         return self._observed(obs), paid, terminated, truncated, info
 

@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 
 from align_rudder.episodes import tree_index
 from align_rudder.gym.logs import EventFunction, with_events
-from align_rudder.gym.wrapper import Redistributing, copied
+from align_rudder.gym.wrapper import Redistributing, copied, paid_by_environment
 from align_rudder.settlement import Accounts
 from align_rudder.tracking import RewardModel
 
@@ -59,6 +59,7 @@ class RedistributeReward(VectorWrapper, Redistributing):
         self._set_up(model, settlement, gamma, fade, successes, **observed)
         self._stream = with_events(self.model, events).vector_stream(env.num_envs)
         self._accounts = Accounts(self.settlement, env.num_envs, self.model.return_range_)
+        self._past = self._accounts.past
         mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         self._mode = AutoresetMode(mode)
         space = env.single_observation_space
@@ -72,6 +73,7 @@ class RedistributeReward(VectorWrapper, Redistributing):
         if self._progress is not None and (mask is None or mask.all()):
             self._progress.check(self._stream.n_cells)
         self._stream.reset(obs, mask)
+        self._begin()
         self._accounts.reset(mask)
 
     def reset(
@@ -106,6 +108,8 @@ class RedistributeReward(VectorWrapper, Redistributing):
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
         done = np.logical_or(terminated, truncated)
         rewards = np.asarray(rewards, np.float64)
+        if not np.isfinite(rewards).all():
+            paid_by_environment(rewards[~np.isfinite(rewards)][0])
         self._look_at(infos)
         same_step = self._mode == AutoresetMode.SAME_STEP
         fresh = self._ended if self._mode == AutoresetMode.NEXT_STEP else np.zeros_like(done)
@@ -122,6 +126,7 @@ class RedistributeReward(VectorWrapper, Redistributing):
             ("score", stream.scores.copy()),
             ("subgoal", stream.subgoals.copy()),
             ("strategy", stream.strategies),
+            ("weight", self._accounts.weights),
         ):
             self._note(infos, key, values, stepped)
         if done.any():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -11,9 +12,10 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from align_rudder._warnings import warn
+from align_rudder.files import Number, check_values
 from align_rudder.gym.logs import EventFunction, with_events
 from align_rudder.gym.spaces import ProgressSpace
-from align_rudder.settlement import Account, Settlement
+from align_rudder.settlement import Account, Past, Settlement
 from align_rudder.tracking import AnyStream, AnyVectorStream, RewardModel
 
 __all__ = [
@@ -53,6 +55,17 @@ def copied(tree: Any) -> Any:
     return tree
 
 
+def paid_by_environment(reward: Any) -> float:
+    """Return a reward as a number, or say that it is none."""
+    reward = float(reward)
+    if not math.isfinite(reward):
+        raise ValueError(
+            f"the environment paid {reward}, with which no return can be counted; let it pay "
+            "finite numbers"
+        )
+    return reward
+
+
 INFO_KEYS = (
     "original_reward",
     "redistributed",
@@ -60,6 +73,7 @@ INFO_KEYS = (
     "score",
     "subgoal",
     "strategy",
+    "weight",
     "correction",
 )
 
@@ -72,6 +86,18 @@ def warn_of_keys(info: Mapping[str, Any]) -> None:
 
 class Redistributing(RecordConstructorArgs):
     """What the wrapper of one environment, that of many and that of sub-tasks share."""
+
+    _past: Past
+
+    @property
+    def repaid(self) -> float:
+        """How many successes there were; keep it with a training, and set it to go on with one."""
+        return self._past.repaid
+
+    @repaid.setter
+    def repaid(self, successes: float) -> None:
+        check_values(repaid=(successes, Number(0)))
+        self._past.repaid = float(successes)
 
     def _set_up(
         self,
@@ -98,6 +124,10 @@ class Redistributing(RecordConstructorArgs):
         self._obs: Any = None
         self._seen_info = False
 
+    def _begin(self) -> None:
+        """Take what episodes return from the model, which may have been aligned again."""
+        self._past.low, self._past.high = self.model.return_range_
+
     def _progress_of(
         self, stream: AnyStream | AnyVectorStream, space: gym.Space[Any], observed: bool
     ) -> ProgressSpace | None:
@@ -122,7 +152,7 @@ class RedistributeReward(gym.Wrapper, Redistributing):
 
     `info` holds "original_reward", "redistributed" (the shares of the episode so far), "event" (-1:
     none), "score" S(τ_t), "subgoal" (index of the next sub-goal), "strategy" (the one that the
-    episode follows best) and, on the last step, "correction", what of the return was not
+    episode follows best), "weight" (what "annealed" pays of a share) and, on the last step, "correction", what of the return was not
     redistributed. An LSTM (RUDDER) has no events and no sub-goals: "event" is -1, "subgoal" and
     "strategy" 0. `align_rudder.gym.live.LiveCurves` makes curves for TensorBoard of them.
 
@@ -166,6 +196,7 @@ class RedistributeReward(gym.Wrapper, Redistributing):
         self._set_up(model, settlement, gamma, fade, successes, **observed)
         self._stream = with_events(self.model, events).stream()
         self._account = Account(self.settlement, self.model.return_range_)
+        self._past = self._account.past
         space = env.observation_space
         self._progress = self._progress_of(self._stream, space, observe_progress)
         if self._progress is not None:
@@ -178,6 +209,7 @@ class RedistributeReward(gym.Wrapper, Redistributing):
         """Begin an episode."""
         obs, info = self.env.reset(seed=seed, options=options)
         self._stream.reset(obs)
+        self._begin()
         self._account.reset()
         if self._progress is not None:
             self._progress.check(self._stream.n_cells)
@@ -192,7 +224,7 @@ class RedistributeReward(gym.Wrapper, Redistributing):
                 "the wrapper was stepped before reset, or after the episode had ended; call reset()"
             )
         obs, reward, terminated, truncated, info = self.env.step(action)
-        reward = float(reward)
+        reward = paid_by_environment(reward)
         stream = self._stream
         self._look_at(info)
         share = stream.step(self._obs, action, reward, obs, info)
@@ -204,6 +236,7 @@ class RedistributeReward(gym.Wrapper, Redistributing):
             "score": stream.score,
             "subgoal": stream.subgoal,
             "strategy": stream.strategy,
+            "weight": self._account.weight,
         }
         if terminated or truncated:
             info["correction"] = stream.correction
