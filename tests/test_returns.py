@@ -6,6 +6,7 @@ import pytest
 import align_rudder as ar
 from align_rudder import AlignRudder, AlignRudderWarning
 from align_rudder.events import Encoded
+from align_rudder.redistribution import Scorer
 from align_rudder.returns import beyond_chance, failed, weights_of
 from align_rudder.storage import check_tree
 
@@ -118,23 +119,46 @@ def test_ten_thousand_sequences_are_fitted_by_a_sample():
     check_tree(model.tree_, "the tree")
 
 
+def profile(length, score=2.0):
+    """Return scores of a profile whose columns hold one event each, and what skipping costs."""
+    return np.where(np.eye(length), score, -np.inf), np.full(length, 1.0)
+
+
+def share_of(pssms, skips, episodes):
+    scorer = Scorer(pssms, 0.0, skips)
+    demo = scorer.prefix_scores(np.arange(5))[0][-1]
+    return np.mean([scorer.prefix_scores(e.events)[0][-1] for e in episodes]) / demo
+
+
 def test_what_chance_reaches_is_paid_less_and_never_nothing():
-    pssm, skips = np.where(np.eye(5), 2.0, -np.inf), np.full(5, 1.0)
+    pssm, skips = profile(5)
     # Chance finds the first column always, the second in six of nine episodes, the third in three.
     random = [Encoded(-1, np.arange(k)) for k in (1, 2, 3) for _ in range(3)]
-    weighed = beyond_chance(pssm, random, 0.0, skips)
-    factors = (1 - np.array([9, 6, 3, 0, 0]) / 10) ** 2
-    np.testing.assert_allclose(np.diag(weighed), 2.0 * factors)
+    demos = [Encoded(-1, np.arange(5))]
+    (weighed,), (costs,) = beyond_chance([pssm], [skips], 0.0, demos, random)
+    rare = 1 - np.array([9, 6, 3, 0, 0]) / 10
+    assert share_of([pssm], [skips], random) == pytest.approx(0.4)
+    # The second power leaves more than a tenth to chance, the third does not.
+    assert share_of([pssm * rare**2], [skips * rare**2], random) > 0.1
+    assert share_of([weighed], [costs], random) <= 0.1
+    np.testing.assert_allclose(np.diag(weighed), 2.0 * rare**3)
+    np.testing.assert_allclose(costs, rare**3)
     assert np.isneginf(weighed[0, 1:]).all()
+
+
+def test_where_chance_earns_little_scores_stay_as_they_are():
+    pssm, skips = profile(5)
+    demos = [Encoded(-1, np.arange(5))]
+    seldom = [Encoded(-1, np.arange(k < 3)) for k in range(9)]
+    for random in ([], [Encoded(-1, np.array([-1, -1]))], seldom):
+        (same,), (costs,) = beyond_chance([pssm], [skips], 0.0, demos, random)
+        assert same is pssm
+        assert costs is skips
+
+
+def test_a_model_that_knows_chance_pays_it_little():
     demos, played = [list("ABCDE")] * 6, [list("A")] * 3 + [list("AB")] * 3 + [list("ABC")] * 3
     known = AlignRudder().fit_events(demos, random_sequences=played)
     assert known.redistribute_events("ABCDE", 1.0).rewards.sum() == pytest.approx(1.0)
     assert (known.redistribute_events("ABCDE", 1.0).rewards > 0).all()
-    assert known.random_share_ < 0.1  # of five equal columns, it would be 40 %
-
-
-def test_without_random_episodes_scores_stay_as_they_are():
-    pssm = np.array([[1.0, -np.inf], [-np.inf, 2.0]])
-    assert beyond_chance(pssm, [], 0.0, np.zeros(2)) is pssm
-    never = [Encoded(-1, np.array([-1, -1]))]
-    np.testing.assert_array_equal(beyond_chance(pssm, never, 0.0, np.zeros(2)), pssm)
+    assert known.random_share_ <= 0.1  # of five equal columns, it would be 40 %

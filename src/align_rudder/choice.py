@@ -47,8 +47,7 @@ class Trial:
     Attributes:
         held_out: Share that these demonstrations earn, each at most 1.
         by_chance: Share that random episodes earn.
-        columns: How many columns share the reward, "done" among them: 1 / Σ w² with w the share
-            of each.
+        unpaid: The longest part of a held-out demonstration in which nothing is paid, on average.
         subgoals: The most sub-goals of a strategy.
         at_most: What a random policy surely earns at most of the whole reward, with "done": the
             mean over random episodes and two standard errors. Without random episodes nothing is
@@ -57,7 +56,7 @@ class Trial:
 
     held_out: float
     by_chance: float
-    columns: float
+    unpaid: float
     subgoals: float
     at_most: float
 
@@ -69,14 +68,14 @@ class Trial:
 
     @property
     def value(self) -> float:
-        """How much of the reward tells demonstrations from chance, and how much of it comes early.
+        """How much of the reward tells demonstrations from chance, and how well it leads.
 
-        Of n equal columns, "done" among them, 1 − 1/n of the reward comes before the end. More
-        sub-goals than a person could name are worth less.
+        An agent has to find by chance what lies between two steps that are paid, so that the
+        longest of these stretches says how hard that is. More sub-goals than a person could name
+        are worth less.
         """
         few = min(1.0, _MOST_SUBGOALS / max(self.subgoals, 1.0))
-        early = 1 - 1 / max(self.columns, 1.0)
-        return (self.held_out - self.by_chance) * early * few
+        return (self.held_out - self.by_chance) * (1 - self.unpaid) * few
 
 
 def chosen_events(
@@ -166,9 +165,9 @@ def held_out(
         numbers, of_all = _trial(model, encoder, train, test, chance, contrast, baseline)
         found.append(numbers)
         shares.append(of_all)
-    earned, by_chance, columns, subgoals = np.mean(found, axis=0).tolist()
+    earned, by_chance, unpaid, subgoals = np.mean(found, axis=0).tolist()
     at_most = _surely(np.concatenate(shares)) if random else by_chance
-    return Trial(earned, by_chance, columns, subgoals, at_most)
+    return Trial(earned, by_chance, unpaid, subgoals, at_most)
 
 
 def _surely(shares: np.ndarray) -> float:
@@ -195,16 +194,23 @@ def _trial(
         warnings.simplefilter("ignore", AlignRudderWarning)
         trial.fit(train, chance)
         if trial.scale_ <= 0:
-            return (0.0, 0.0, 0.0, 0.0), np.zeros(len(lost))
+            return (0.0, 0.0, 1.0, 0.0), np.zeros(len(lost))
         mine, theirs = ([trial.encode(e) for e in some] for some in (test, lost))
     used = [trial.encoded_[i] for i in trial.used_]
     earned = np.minimum(_scores(trial, mine) / _scores(trial, used).mean(), 1.0)
     by_chance = _scores(trial, theirs) / _scores(trial, used).mean()
     of_all = final_scores(trial.scorer_, theirs) / final_scores(trial.scorer_, used).mean()
-    rewards = trial.strategies_[0].column_rewards
-    columns = float(rewards.sum() ** 2 / max((rewards**2).sum(), 1e-300))
+    unpaid = float(np.mean([_longest_unpaid(trial, one) for one in mine]))
     subgoals = max(len(strategy.subgoals) for strategy in trial.strategies_)
-    return (float(earned.mean()), float(by_chance.mean()), columns, float(subgoals)), of_all
+    return (float(earned.mean()), float(by_chance.mean()), unpaid, float(subgoals)), of_all
+
+
+def _longest_unpaid(trial: AlignRudder, encoded: Encoded) -> float:
+    """Return the longest stretch between steps that are paid, as a part of the episode."""
+    scores, _ = trial.scorer_.prefix_scores(encoded.events, encoded.start)
+    paid = np.flatnonzero(np.diff(scores, prepend=0.0) > 0)
+    n = len(scores)
+    return float(np.diff([-1, *paid, n - 1]).max() / n) if n else 1.0
 
 
 def _scores(trial: AlignRudder, encoded: Sequence[Encoded]) -> np.ndarray:

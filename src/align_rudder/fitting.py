@@ -381,10 +381,14 @@ def learn(
         skip_costs(profile.conservation, len(part.members), model.skip)
         for profile, part in zip(profiles, parts, strict=True)
     ]
-    pssms = [
-        beyond_chance(profile.pssm, demos.chance.random, model.gap, costs)
-        for profile, costs in zip(profiles, skips, strict=True)
-    ]
+    inside = np.concatenate([demos.used[:0], *members])
+    pssms, skips = beyond_chance(
+        [profile.pssm for profile in profiles],
+        skips,
+        model.gap,
+        [encoded[i] for i in inside],
+        demos.chance.random,
+    )
     undoes = undo_table(encoder, model.undo)
     scale, factors = scales(pssms, members, encoded, returns, baseline, model.gap, skips)
     if not np.isfinite(scale):
@@ -408,7 +412,6 @@ def learn(
         kept = None if part.columns is None else profile.columns
         strategies.append(Strategy(part.members, part.alignment, profile, rewards, goals, kept))
     goals = [[goal.column for goal in strategy.subgoals] for strategy in strategies]
-    inside = np.concatenate([demos.used[:0], *members])
     random_share = None
     if demos.chance.random and scale > 0:
         earned = float(final_scores(scorer, demos.chance.random).mean()) * scale

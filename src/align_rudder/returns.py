@@ -12,6 +12,7 @@ from align_rudder.redistribution import Scorer
 __all__ = ["baseline_of", "beyond_chance", "failed", "final_scores", "scales", "weights_of"]
 
 _LEAST_SHARE = 0.05
+_BY_CHANCE, _MOST_POWER = 0.1, 4
 _MOST_PAID = 4.0  # times the mean return: more than that a perfect episode is never paid
 
 
@@ -55,29 +56,47 @@ def final_scores(scorer: Scorer, encoded: Sequence[Encoded]) -> np.ndarray:
 
 
 def beyond_chance(
-    pssm: np.ndarray, random: Sequence[Encoded], gap: float, skips: np.ndarray
-) -> np.ndarray:
-    """Return the scores of a profile (n, L), less where random episodes come as well.
+    pssms: Sequence[np.ndarray],
+    skips: Sequence[np.ndarray],
+    gap: float,
+    demos: Sequence[Encoded],
+    random: Sequence[Encoded],
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return scores and costs of each strategy's columns, less where random episodes come as well.
 
     Args:
-        pssm: The scores (n, L).
-        random: Random episodes; if there are none, the scores stay.
+        pssms: The scores (n, L) of each strategy.
+        skips: What it costs to skip each column (L,) of each strategy.
         gap: Gap cost.
-        skips: What it costs to skip each column (L,).
+        demos: Demonstrations.
+        random: Random episodes; if there are none, scores and costs stay.
 
     Notes:
-        Column j is weighed by (1 − k_j / (n + 1))², where k_j of n random episodes come as far as
-        that. What chance reaches anyway needs no reward, but a little of it shows where the way
-        begins: left out, nothing would be paid before the first thing that chance never does. With
-        the square, chance earns at most 4/27 of what a column would be worth.
+        Column j is weighed by (1 − k_j / (N + 1))^a, where k_j of N random episodes come as far as
+        that, with the smallest a = 0, 1, … 4 with which random episodes earn at most a tenth of
+        what demonstrations do. What chance reaches anyway needs little reward, but some of it
+        shows where the way begins: left out, nothing would be paid before the first thing
+        that chance never does.
     """
-    if not random or not pssm.size:
-        return pssm
-    scorer = Scorer([pssm], gap, [skips])
+    scores, costs = list(pssms), list(skips)
+    if not random or not scores:
+        return scores, costs
+    alone = [Scorer([pssm], gap, [cost]) for pssm, cost in zip(pssms, skips, strict=True)]
+    rare = [1.0 - _reached(scorer, random) / (len(random) + 1) for scorer in alone]
+    for power in range(1, _MOST_POWER + 1):
+        scorer = Scorer(scores, gap, costs)
+        if final_scores(scorer, random).mean() <= _BY_CHANCE * final_scores(scorer, demos).mean():
+            break
+        scores = [pssm * r**power for pssm, r in zip(pssms, rare, strict=True)]
+        costs = [cost * r**power for cost, r in zip(skips, rare, strict=True)]
+    return scores, costs
+
+
+def _reached(scorer: Scorer, random: Sequence[Encoded]) -> np.ndarray:
+    """Return how many of the episodes come as far as each column (L,), or farther."""
     cells = [scorer.prefix_scores(one.events, one.start)[1] for one in random]
     ends = np.array([cell[-1] if len(cell) else 0 for cell in cells])
-    reached = (ends[:, None] > np.arange(pssm.shape[1])).sum(axis=0)
-    return pssm * (1.0 - reached / (len(random) + 1)) ** 2
+    return (ends[:, None] > np.arange(scorer.n_cells - 1)).sum(axis=0)
 
 
 def scales(
