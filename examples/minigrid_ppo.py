@@ -59,7 +59,7 @@ class Args:
     """Steps of each environment between two updates."""
     learning_rate: float = 1e-3
     """Step size of Adam."""
-    ent_coef: float = 0.01
+    ent_coef: float = 0.03
     """Weight of the entropy."""
     gamma: float = 0.99
     """Discount."""

@@ -8,10 +8,11 @@ import pytest
 from encoders import episode_of
 
 import align_rudder as ar
-from align_rudder.choice import Trial, chosen_events, forth_and_back, held_out
+from align_rudder.choice import Trial, _longest_unpaid, chosen_events, forth_and_back, held_out
 from align_rudder.data.crafting import crafting_demonstrations, crafting_episode
-from align_rudder.events import NoEvents, candidates
+from align_rudder.events import Encoded, NoEvents, candidates
 from align_rudder.events.candidates import is_continuous
+from align_rudder.redistribution import Scorer
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(inconsistency|belong to|agree with)")
 
@@ -163,15 +164,23 @@ def test_demonstrations_that_share_an_order_are_worth_more_than_chance():
 
 
 def test_the_value_of_a_trial():
-    good = Trial(1.0, 0.0, 5.0, 4.0, 0.0)
+    good = Trial(1.0, 0.0, 0.2, 4.0, 0.0)
     assert good.good
     assert good.value == pytest.approx(0.8)
-    assert Trial(1.0, 0.0, 5.0, 30.0, 0.0).value == pytest.approx(0.4)
-    assert Trial(1.0, 0.3, 5.0, 4.0, 0.2).good  # little of the whole, which "done" is part of
-    assert not Trial(1.0, 0.1, 5.0, 4.0, 0.3).good
-    assert not Trial(0.5, 0.0, 5.0, 4.0, 0.0).good
-    assert Trial(0.0, 0.0, 0.0, 0.0, 0.0).value == 0
-    assert Trial(1.0, 0.0, 1.0, 1.0, 0.0).value == 0  # all of it on "done"
+    assert Trial(1.0, 0.0, 0.2, 30.0, 0.0).value == pytest.approx(0.4)
+    assert Trial(1.0, 0.3, 0.2, 4.0, 0.2).good  # little of the whole, which "done" is part of
+    assert not Trial(1.0, 0.1, 0.2, 4.0, 0.3).good
+    assert not Trial(0.5, 0.0, 0.2, 4.0, 0.0).good
+    assert Trial(0.0, 0.0, 1.0, 0.0, 0.0).value == 0
+    assert Trial(1.0, 0.0, 1.0, 1.0, 0.0).value == 0  # nothing is paid before "done"
+
+
+def test_the_longest_stretch_that_is_not_paid():
+    class Paid:
+        scorer_ = Scorer([np.eye(3)])
+
+    for events, part in (([0, 1, 2], 1 / 3), ([-1, 0, -1, -1, 1, 2], 0.5), ([-1] * 4, 1.0)):
+        assert _longest_unpaid(Paid(), Encoded(-1, np.array(events))) == pytest.approx(part)
 
 
 # Regions that chance enters now and then

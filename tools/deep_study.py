@@ -54,6 +54,7 @@ TUNED_ON = ("FourRooms", "Recipes, L = 8", "DoorKey", "MuJoCo maze", "Workshop")
 WAYS: dict[str, dict[str, Any]] = {
     "default": {},
     "plain reward": {"plain": True},
+    "plain reward, its own settings": {"plain": True, "ppo": {"learning_rate": 3e-4}},
     "last": {"settlement": "last"},
     "even": {"settlement": "even"},
     "mean": {"settlement": "mean"},
@@ -64,7 +65,8 @@ WAYS: dict[str, dict[str, Any]] = {
     "order not paid (skip=0)": {"skip": 0.0},
     "even, in the replay buffer": {"buffer": True},
 }
-ONLY = {"even, in the replay buffer": "dqn"}  # PPO has no replay buffer
+# PPO has no replay buffer; the grid of DQN was not run with each way.
+ONLY = {"even, in the replay buffer": "dqn", "plain reward, its own settings": "ppo"}
 MARKS = ("<!-- settlement: networks -->\n", "<!-- end of networks -->\n")
 
 
@@ -99,6 +101,11 @@ class OneHotPosition(gym.ObservationWrapper):
             seen, rest = observation[: self.size], observation[self.size :]
             cell = int(rest.reshape(self.n_cells, self.size + 1)[:, -1].argmax())
         return np.append(seen, np.eye(1, self.n_cells, cell)).astype(np.float32)
+
+
+def settings_of(learner: str, way: str) -> dict[str, Any]:
+    """Return the learner's settings for a way to pay: the common ones, or its own."""
+    return {**SETTINGS[learner], **WAYS[way].get(learner, {})}
 
 
 def environment(task: Task, model: ar.AlignRudder, way: dict[str, Any], seed: int) -> gym.Env:
@@ -246,7 +253,7 @@ def table(rows: list[dict[str, Any]], learner: str) -> str:
                 r
                 for r in rows
                 if (r["task"], r["learner"], r["way"]) == (task, learner, way)
-                and r["settings"] == SETTINGS[learner]
+                and r["settings"] == settings_of(learner, way)
             ]
             solved = [r["solved"] for r in mine if r["solved"] is not None]
             after = f", {np.mean(solved) / 1000:.0f}" if solved else ""
@@ -273,14 +280,13 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / ("deep-tune.jsonl" if given.tune else "deep.jsonl")
     first = {task: TUNING if given.tune else TASKS[task]().first for task in given.tasks}
-    grids = GRIDS if given.tune else {learner: [SETTINGS[learner]] for learner in SHARE}
     jobs = [
         (task, learner, way, first[task] + k, settings)
         for way in given.ways
         for k in range(1 if given.tune else given.seeds)
         for learner in given.learners
         for task in given.tasks
-        for settings in grids[learner]
+        for settings in (GRIDS[learner] if given.tune else [settings_of(learner, way)])
         if ONLY.get(way, learner) == learner and (task in TUNED_ON or not given.tune)
     ]
     if not given.table:

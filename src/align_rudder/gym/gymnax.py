@@ -77,7 +77,8 @@ class RedistributeReward:
     `info` holds what that of `align_rudder.RedistributeReward` holds: "original_reward",
     "redistributed" (the redistributed reward of the episode so far, without the correction),
     "event" (-1: none), "score" S(τ_t), "subgoal" (index of the next sub-goal), "strategy",
-    "weight" and "correction", which is 0 before the last step, as all steps have the same entries in JAX.
+    "weight" and "correction", which is 0 before the last step, as all steps have the same entries
+    in JAX.
 
     Args:
         env: The environment, with `reset_env` and `step_env`, which do not begin the next episode,
