@@ -382,7 +382,7 @@ def learn(
         for profile, part in zip(profiles, parts, strict=True)
     ]
     inside = np.concatenate([demos.used[:0], *members])
-    pssms, skips = beyond_chance(
+    pssms, skips, by_chance = beyond_chance(
         [profile.pssm for profile in profiles],
         skips,
         model.gap,
@@ -415,7 +415,7 @@ def learn(
     random_share = None
     if demos.chance.random and scale > 0:
         earned = float(final_scores(scorer, demos.chance.random).mean()) * scale
-        random_share = earned / float(gains[inside].mean() - baseline)
+        random_share = max(by_chance, earned / float(gains[inside].mean() - baseline))
     return Fit(
         demos,
         p,

@@ -12,7 +12,7 @@ from align_rudder.redistribution import Scorer
 __all__ = ["baseline_of", "beyond_chance", "failed", "final_scores", "scales", "weights_of"]
 
 _LEAST_SHARE = 0.05
-_BY_CHANCE, _MOST_POWER = 0.1, 4
+_BY_CHANCE, _MOST_POWER = 0.07, 3
 _MOST_PAID = 4.0  # times the mean return: more than that a perfect episode is never paid
 
 
@@ -61,7 +61,7 @@ def beyond_chance(
     gap: float,
     demos: Sequence[Encoded],
     random: Sequence[Encoded],
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
+) -> tuple[list[np.ndarray], list[np.ndarray], float]:
     """Return scores and costs of each strategy's columns, less where random episodes come as well.
 
     Args:
@@ -71,25 +71,44 @@ def beyond_chance(
         demos: Demonstrations.
         random: Random episodes; if there are none, scores and costs stay.
 
+    Returns:
+        Scores, costs, and what share of the demonstrations' score random episodes get.
+
     Notes:
         Column j is weighed by (1 − k_j / (N + 1))^a, where k_j of N random episodes come as far as
-        that, with the smallest a = 0, 1, … 4 with which random episodes earn at most a tenth of
-        what demonstrations do. What chance reaches anyway needs little reward, but some of it
+        that, with the smallest a = 0, 1, 2, 3 with which random episodes get at most 7 % of
+        what demonstrations do, or else the best. What they get is measured on one half of them with
+        the weights of the other. What chance reaches anyway needs little reward, but some of it
         shows where the way begins: left out, nothing would be paid before the first thing
         that chance never does.
     """
     scores, costs = list(pssms), list(skips)
     if not random or not scores:
-        return scores, costs
-    alone = [Scorer([pssm], gap, [cost]) for pssm, cost in zip(pssms, skips, strict=True)]
-    rare = [1.0 - _reached(scorer, random) / (len(random) + 1) for scorer in alone]
-    for power in range(1, _MOST_POWER + 1):
-        scorer = Scorer(scores, gap, costs)
-        if final_scores(scorer, random).mean() <= _BY_CHANCE * final_scores(scorer, demos).mean():
+        return scores, costs, 0.0
+
+    def weighed(power: int, some: Sequence[Encoded]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        parts = zip(scores, costs, strict=True)
+        alone = (Scorer([pssm], gap, [cost]) for pssm, cost in parts)
+        rare = [(1.0 - _reached(one, some) / (len(some) + 1)) ** power for one in alone]
+        return (
+            [pssm * r for pssm, r in zip(scores, rare, strict=True)],
+            [cost * r for cost, r in zip(costs, rare, strict=True)],
+        )
+
+    halves = [(random[::2], random[1::2]), (random[1::2], random[::2])]
+    found: list[float] = []
+    for power in range(_MOST_POWER + 1 if len(random) > 1 else 1):
+        share = 0.0
+        for fitted, tried in halves if power else [(random, random)]:
+            known, dear = weighed(power, fitted) if power else (scores, costs)
+            scorer = Scorer(known, gap, dear)
+            most = max(float(final_scores(scorer, demos).mean()), 1e-300)
+            share += float(final_scores(scorer, tried).mean()) / most / (2 if power else 1)
+        found.append(share)
+        if share <= _BY_CHANCE:
             break
-        scores = [pssm * r**power for pssm, r in zip(pssms, rare, strict=True)]
-        costs = [cost * r**power for cost, r in zip(skips, rare, strict=True)]
-    return scores, costs
+    best = int(np.argmin(found))
+    return *(weighed(best, random) if best else (scores, costs)), found[best]
 
 
 def _reached(scorer: Scorer, random: Sequence[Encoded]) -> np.ndarray:

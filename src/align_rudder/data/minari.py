@@ -192,7 +192,10 @@ def _open(dataset: str | os.PathLike[str] | MinariDataset) -> MinariDataset:
     found = (p.parents[1].relative_to(root).as_posix() for p in root.glob("**/data/metadata.json"))
     local = ", ".join(sorted(name for name in found if name[0] != ".")) or "none"
     if existing := [c for c in candidates if c.exists()]:
-        problem = f"{existing[0]} is not a Minari dataset, as it holds no data/metadata.json"
+        problem = (
+            f"{existing[0]} is not a Minari dataset, as it holds no data/metadata.json; of episodes "
+            "in a folder, give the files one by one"
+        )
     else:
         problem = f"there is no dataset {str(dataset)!r}, neither in {root} nor as a folder"
     raise ValueError(
