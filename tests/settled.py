@@ -38,7 +38,7 @@ def paid_share(before, returns, n=1):
     """Return what "annealed" pays of a share after these episodes of n environments."""
     low, high = returns
     parts = np.array([(own.sum() - low) / (high - low) for own, _ in before])
-    repaid = np.minimum(parts[parts >= 0.8], 1).sum()
+    repaid = np.minimum(parts[parts >= 0.8], 1).sum() + 0.01 * (parts < 0.8).sum()
     return max(0.0, 1 - repaid / (n * SUCCESSES))
 
 

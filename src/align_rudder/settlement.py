@@ -4,9 +4,9 @@ A step earns the environment's own reward r and its share R of the redistributio
 episode would earn more than its return. What becomes of the surplus is the settlement:
 
 - ``"annealed"``: r + w·R, where w falls from 1 to 0 with the successes so far. An agent that fails
-  is paid for how far it comes; after `successes` episodes as good as the demonstrations the reward
-  is the environment's own, for any learner, any γ and any time limit. For learners that learn while
-  they play.
+  is paid for how far it comes; after `successes` episodes as good as the demonstrations, or a
+  hundred times as many failures, the reward is the environment's own, for any learner, any γ and
+  any time limit. For learners that learn while they play.
 - ``"even"``: the last reward less all shares, r_T − Σ R, is spread evenly over the steps. The sum
   of an episode is its return, which now comes where the shares are. For episodes that are complete
   before they are learned from: datasets. Online, where the end is not known, every step pays the
@@ -37,6 +37,7 @@ from align_rudder.files import Choice, Number, check_values
 
 __all__ = [
     "ENOUGH",
+    "FAILURE",
     "MEMORY",
     "SETTLEMENTS",
     "Account",
@@ -48,6 +49,7 @@ __all__ = [
 
 SETTLEMENTS = ("annealed", "even", "mean", "potential", "last", "beside")
 ENOUGH = 0.8  # of what demonstrations return, to be a success
+FAILURE = 0.01  # what a failure counts for: where shares lead nowhere, they end as well
 MEMORY = 0.99  # of the mean rate, per episode: about the last hundred count
 
 
@@ -60,7 +62,7 @@ class Settlement:
         gamma: The learner's discount, for "potential".
         fade: By which share the potential falls with each step, for "potential".
         successes: After how many successes "annealed" pays no shares any more, for each
-            environment that is played.
+            environment that is played. A failure counts for a hundredth of a success.
 
     Example:
         >>> own, shares = np.array([0, 0, 0, 1.0]), np.array([0.5, 0, 0, 0])
@@ -170,7 +172,8 @@ class Past:
         high: What one returns that is as good as the demonstrations.
         surplus: What was to be taken back of the episodes, older ones counting less.
         steps: Their steps, likewise.
-        repaid: How many successes there were, as `success` counts them.
+        repaid: How many successes there were, as `success` counts them, and a hundredth of the
+            failures.
     """
 
     low: float = 0.0
@@ -188,7 +191,7 @@ class Past:
         """Count an episode that has ended."""
         self.surplus = MEMORY * self.surplus + surplus
         self.steps = MEMORY * self.steps + steps
-        self.repaid += success(ret, self.low, self.high)
+        self.repaid += success(ret, self.low, self.high) or FAILURE
 
 
 class Account:

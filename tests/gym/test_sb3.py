@@ -198,13 +198,38 @@ def test_demonstrations_fill_a_buffer(model, demos, n_envs):
     buffer = ReplayBuffer(400, *SPACES, n_envs=n_envs, device="cpu")
     added = fill_replay_buffer(buffer, demos, model)
     steps = sum(len(e) for e in demos)
-    assert added == buffer.pos * n_envs >= steps > added - n_envs
-    rewards = np.concatenate([model.redistribute(e).settled("even") for e in demos])
-    np.testing.assert_allclose(buffer.rewards[: buffer.pos].ravel()[:steps], rewards, atol=1e-6)
-    assert buffer.dones[: buffer.pos].ravel()[:steps].sum() == len(demos)
-    next_states = np.concatenate([e.observations[1:] for e in demos])
-    stored = buffer.next_observations[: buffer.pos].ravel()[:steps]
-    assert stored.tolist() == next_states.tolist()
+    assert added == buffer.pos * n_envs >= steps
+    seen = set()
+    for column in range(n_envs):
+        states, paid = buffer.observations[: buffer.pos, column], buffer.rewards[:, column]
+        starts = [0, *(np.flatnonzero(buffer.dones[: buffer.pos, column]) + 1), buffer.pos]
+        for start, stop in zip(starts[:-1], starts[1:], strict=True):
+            if start == stop:
+                continue
+            mine = states[start:stop].ravel().tolist()
+            same = [e for e in demos if e.observations[: stop - start].tolist() == mine]
+            assert same  # whole demonstrations, the last one may be cut
+            rewards = [model.redistribute(e).settled("even")[: stop - start] for e in same]
+            assert any(np.allclose(paid[start:stop], r, atol=1e-6) for r in rewards)
+            if stop - start == len(same[0]):
+                seen |= {tuple(e.actions.tolist()) for e in same}
+    assert seen == {tuple(e.actions.tolist()) for e in demos}
+
+
+def test_returns_of_n_steps_stay_within_demonstrations():
+    """Of several environments too: steps of one demonstration follow each other in one column."""
+    line = [ar.Episode(np.arange(11.0)[:, None], [1] * 10, np.eye(10)[9]) for _ in range(3)]
+    model = ar.AlignRudder(lambda o, a, r, n, i: int(n[0]) if int(n[0]) % 3 == 0 else None)
+    space = gym.spaces.Box(0, 20, (1,))
+    buffer = RedistributedNStepReplayBuffer(
+        100, space, SPACES[1], device="cpu", n_envs=2, model=model.fit(line), n_steps=3, gamma=1.0
+    )
+    fill_replay_buffer(buffer, line)
+    np.random.seed(0)  # noqa: NPY002  (the buffer's own)
+    sample = buffer.sample(400)
+    pairs = {(int(a), int(b)) for a, b in zip(sample.observations, sample.next_observations)}
+    assert {(k, k + 3) for k in range(8)} <= pairs
+    assert all(1 <= b - a <= 3 for a, b in pairs)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -310,6 +335,13 @@ def test_bad_use(model, demos):
         fill_replay_buffer(ReplayBuffer(100, *SPACES, device="cpu"), demos)
     with pytest.raises(ValueError, match="do not fit into a buffer of 10"):
         fill_replay_buffer(ReplayBuffer(10, *SPACES, device="cpu"), demos, model)
+    told = RedistributedReplayBuffer(100, *SPACES, "cpu", model=model, wrapped=True)
+    with pytest.raises(ValueError, match=r"wrapped=True gets.*Clone them instead"):
+        fill_replay_buffer(told, demos)
+    twice = RedistributedReplayBuffer(100, *SPACES, "cpu", model=model)
+    one = np.zeros(1, int)
+    with pytest.raises(ValueError, match=r"redistributed twice; give wrapped=True"):
+        twice.add(one, one, one, one, one, [{"original_reward": 0.0, "redistributed": 0.0}])
     with pytest.raises(ValueError, match="settlement is 'info'; one of 'annealed'"):
         RedistributedReplayBuffer(100, *SPACES, "cpu", model=model, settlement="info")
 

@@ -92,7 +92,12 @@ class Vocabulary(EventEncoder):
     def _id(self, symbol: Hashable | None) -> int:
         if symbol is None:
             return NO_EVENT
-        return self._ids.get(symbol, len(self._ids))
+        try:
+            return self._ids.get(symbol, len(self._ids))
+        except TypeError as error:
+            raise ValueError(
+                f"{symbol!r} cannot be an event: {error}; return a text, a number or a tuple"
+            ) from error
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return {"symbols": [encode_symbol(s) for s in self.symbols_]}, {}

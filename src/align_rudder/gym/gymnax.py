@@ -9,7 +9,7 @@ from align_rudder.events.encoders_jax import EventFunction
 from align_rudder.gym.spaces import fits_in_blocks
 from align_rudder.gym.wrapper import INFO_KEYS, warn_of_keys
 from align_rudder.model import AlignRudder
-from align_rudder.settlement import ENOUGH, MEMORY, Settlement
+from align_rudder.settlement import ENOUGH, FAILURE, MEMORY, Settlement
 from align_rudder.tracking_jax import HISTORY, Stream, StreamState
 
 try:
@@ -239,7 +239,7 @@ class RedistributeReward:
             paid += jnp.where(ended, charge * steps - stream.given, 0.0)
         low, high = self._returns
         part = (stream.ret - low) / (high - low) if high > low else jnp.float32(0)
-        success = jnp.where(part >= ENOUGH, jnp.minimum(part, 1.0), 0.0)
+        success = jnp.where(part >= ENOUGH, jnp.minimum(part, 1.0), FAILURE)
         surplus = stream.given - (own if kind == "even" else 0.0)
         past = (MEMORY * account.surplus + surplus, MEMORY * account.lengths + steps)
         return AccountState(

@@ -138,6 +138,11 @@ class _Redistributing:
             cut = np.zeros_like(cut)
         if self._wrapped:
             own, share = self._told(infos)
+        elif infos and {"original_reward", "redistributed"} <= infos[0].keys():
+            raise ValueError(
+                "the environments are wrapped with RedistributeReward already, so that their "
+                "rewards would be redistributed twice; give wrapped=True, or leave the wrapper out"
+            )
         else:
             share = self._stream.step(obs, action, own, next_obs, infos)
         paid = self._accounts.pay(own, share, ended & ~cut, cut)
@@ -245,8 +250,8 @@ def fill_replay_buffer(
             redistributed buffer.
 
     Returns:
-        How many transitions were added. A buffer for n environments takes n transitions at once;
-        the last batch is completed with transitions from the beginning.
+        How many transitions were added. In a buffer for n environments each has whole episodes;
+        where one has less than another, its own come again.
     """
     if model is None:
         if not isinstance(buffer, _Redistributing):
@@ -254,41 +259,63 @@ def fill_replay_buffer(
         fitted = buffer._logs if events is None else with_events(buffer.model, events)
     else:
         fitted = with_events(resolve_model(model), events)
-    steps = [(episode, t) for episode in episodes for t in range(len(episode))]
+    if isinstance(buffer, _Redistributing) and buffer._wrapped:
+        raise ValueError(
+            "a buffer with wrapped=True gets what agents observe, with their position, from the "
+            "wrapped environments; demonstrations cannot be put into it. Clone them instead "
+            "(align_rudder.gym.sb3.clone)"
+        )
     own = buffer.settlement if isinstance(buffer, _Redistributing) else "even"
     settlement = own if settlement is None else settlement
     cut = [buffer.handle_timeout_termination and not e.terminated for e in episodes]
     rewards = [
-        r
+        replace(fitted.redistribute(episode), terminated=not goes_on).settled(settlement)
         for episode, goes_on in zip(episodes, cut, strict=True)
-        for r in replace(fitted.redistribute(episode), terminated=not goes_on).settled(settlement)
     ]
-    n = buffer.n_envs
-    if len(steps) > buffer.buffer_size * n:
+    columns = _columns([len(episode) for episode in episodes], buffer.n_envs)
+    rows = len(columns[0])
+    if rows > buffer.buffer_size:
         raise ValueError(
-            f"{len(steps)} transitions do not fit into a buffer of {buffer.buffer_size * n}; "
-            "make it larger or give fewer episodes"
+            f"{sum(map(len, episodes))} transitions do not fit into a buffer of "
+            f"{buffer.buffer_size * buffer.n_envs}; make it larger or give fewer episodes"
         )
     add = DictReplayBuffer.add if isinstance(buffer, DictReplayBuffer) else ReplayBuffer.add
-    for start in range(0, len(steps), n):
-        chosen = [i % len(steps) for i in range(start, start + n)]
-        parts = [steps[i] for i in chosen]
-        ends = [t == len(e) - 1 for e, t in parts]
+    by_steps = isinstance(buffer, NStepReplayBuffer)
+    for row in range(rows):
+        chosen = [column[row] for column in columns]
+        parts = [(episodes[i], t) for i, t in chosen]
+        over = [t == len(e) - 1 for e, t in parts]
+        # What comes after the last row belongs to other episodes; n-step returns end there.
+        ends = [end or (by_steps and row == rows - 1) for end in over]
         add(
             buffer,  # pyright: ignore[reportArgumentType]
             _batch([tree_index(e.observations, t) for e, t in parts]),
             _batch([tree_index(e.observations, t + 1) for e, t in parts]),
             np.stack([np.asarray(tree_index(e.actions, t)) for e, t in parts]),
-            np.array([rewards[i] for i in chosen]),
+            np.array([rewards[i][t] for i, t in chosen]),
             np.array(ends),
             [
-                {"TimeLimit.truncated": end and not e.terminated}
-                for (e, _), end in zip(parts, ends, strict=True)
+                {"TimeLimit.truncated": end and not (last and e.terminated)}
+                for (e, _), end, last in zip(parts, ends, over, strict=True)
             ],
         )
         if isinstance(buffer, _Redistributing):
             buffer._written += 1
-    return -(-len(steps) // n) * n
+    return rows * buffer.n_envs
+
+
+def _columns(lengths: Sequence[int], n: int) -> list[list[tuple[int, int]]]:
+    """Return the steps (episode, t) that each of n environments is said to have played.
+
+    Each plays whole episodes, one after the other, the next where least was played so far; all
+    play as long as the longest, by playing theirs again from the beginning.
+    """
+    columns: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+    for i, length in enumerate(lengths):
+        min(columns, key=len).extend((i, t) for t in range(length))
+    rows = max(map(len, columns))
+    known = [column or columns[0] for column in columns]
+    return [(column * -(-rows // max(len(column), 1)))[:rows] for column in known]
 
 
 def _batch(observations: list[Any]) -> Any:
