@@ -241,10 +241,10 @@ def _identity(*job: Any) -> str:
     return repr([sorted(x.items()) if isinstance(x, dict) else x for x in job])
 
 
-def table(rows: list[dict[str, Any]], learner: str) -> str:
+def table(rows: list[dict[str, Any]], learner: str, ways: Iterable[str] = WAYS) -> str:
     """Return the trials solved and the mean thousand steps until then, as Markdown."""
     lines = [f"| {learner.upper()} | " + " | ".join(TASKS) + " |", "|---" * (len(TASKS) + 1) + "|"]
-    for way in WAYS:
+    for way in ways:
         if ONLY.get(way, learner) != learner:
             continue
         cells = []
@@ -294,11 +294,17 @@ def main() -> None:
     rows = list(JsonRows(path).read())
     text = "\n\n".join(table(rows, learner) for learner in SHARE)
     print(text)
-    page = ROOT / "docs" / "method.md"
-    before, mark, rest = page.read_text("utf-8").partition(MARKS[0])
+    if not given.tune:
+        _write(ROOT / "docs" / "method.md", MARKS[0], text)
+        _write(ROOT / "README.md", "<!-- networks -->\n", table(rows, "ppo", list(WAYS)[:4]))
+
+
+def _write(page: Path, mark: str, text: str) -> None:
+    """Put a table between two marks of a page, if it has them."""
+    before, begin, rest = page.read_text("utf-8").partition(mark)
     _, end, after = rest.partition(MARKS[1])
-    if mark and end and not given.tune:
-        page.write_text(f"{before}{mark}\n{text}\n\n{end}{after}", "utf-8")
+    if begin and end:
+        page.write_text(f"{before}{begin}\n{text}\n\n{end}{after}", "utf-8")
 
 
 if __name__ == "__main__":

@@ -210,7 +210,8 @@ def _longest_unpaid(trial: AlignRudder, encoded: Encoded) -> float:
     scores, _ = trial.scorer_.prefix_scores(encoded.events, encoded.start)
     paid = np.flatnonzero(np.diff(scores, prepend=0.0) > 0)
     n = len(scores)
-    return float(np.diff([-1, *paid, n - 1]).max() / n) if n else 1.0
+    marks = np.concatenate([[-1], paid, [n - 1]])
+    return float(np.diff(marks).max() / n) if n else 1.0
 
 
 def _scores(trial: AlignRudder, encoded: Sequence[Encoded]) -> np.ndarray:

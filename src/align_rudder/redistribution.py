@@ -292,7 +292,7 @@ class Redistribution(RichDisplay):
     Attributes:
         rewards: R_{t+1} (T,), for the step into observations[t+1].
         scores: S(τ_t) (T,), zero after the start state.
-        events: The event of each step (T,), -1 for none.
+        events: The event of each step (T,), -1 for none, n for any that the model does not know.
         cells: Where on the profiles the best alignment of each prefix ends (T,).
         own: The environment's rewards (T,).
         ret: The return of the episode.

@@ -1,5 +1,7 @@
 """Stable-Baselines3: it logs the true return, learns, and its buffers hold our rewards."""
 
+from itertools import pairwise
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -203,7 +205,7 @@ def test_demonstrations_fill_a_buffer(model, demos, n_envs):
     for column in range(n_envs):
         states, paid = buffer.observations[: buffer.pos, column], buffer.rewards[:, column]
         starts = [0, *(np.flatnonzero(buffer.dones[: buffer.pos, column]) + 1), buffer.pos]
-        for start, stop in zip(starts[:-1], starts[1:], strict=True):
+        for start, stop in pairwise(starts):
             if start == stop:
                 continue
             mine = states[start:stop].ravel().tolist()

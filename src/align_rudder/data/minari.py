@@ -193,8 +193,8 @@ def _open(dataset: str | os.PathLike[str] | MinariDataset) -> MinariDataset:
     local = ", ".join(sorted(name for name in found if name[0] != ".")) or "none"
     if existing := [c for c in candidates if c.exists()]:
         problem = (
-            f"{existing[0]} is not a Minari dataset, as it holds no data/metadata.json; of episodes "
-            "in a folder, give the files one by one"
+            f"{existing[0]} is not a Minari dataset, as it holds no data/metadata.json; of "
+            "episodes in a folder, give the files one by one"
         )
     else:
         problem = f"there is no dataset {str(dataset)!r}, neither in {root} nor as a folder"

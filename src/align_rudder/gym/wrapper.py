@@ -151,9 +151,10 @@ class RedistributeReward(gym.Wrapper, Redistributing):
     environment's own again (`align_rudder.settlement` has this and the other ways).
 
     `info` holds "original_reward", "redistributed" (the shares of the episode so far), "event" (-1:
-    none), "score" S(τ_t), "subgoal" (index of the next sub-goal), "strategy" (the one that the
-    episode follows best), "weight" (what "annealed" pays of a share) and, on the last step,
-    "correction", what of the return was not redistributed. An LSTM (RUDDER) has no events and no sub-goals: "event" is -1, "subgoal" and
+    none; the number of the model's events: one that it does not know), "score" S(τ_t), "subgoal"
+    (index of the next sub-goal), "strategy" (the one that the episode follows best), "weight" (what
+    "annealed" pays of a share) and, on the last step, "correction", what of the return was not
+    redistributed. An LSTM (RUDDER) has no events and no sub-goals: "event" is -1, "subgoal" and
     "strategy" 0. `align_rudder.gym.live.LiveCurves` makes curves for TensorBoard of them.
 
     Args:
