@@ -37,7 +37,7 @@ NAMES = {
     "picture-grid": "grid as pictures of 84 × 84 × 3",
 }
 WAYS = {
-    "changes": "changes (the default of 0.1)",
+    "changes": "changes, with random episodes",
     "with random episodes": "chosen, with random episodes",
     "without": "chosen, without them",
 }
