@@ -99,7 +99,7 @@ def chosen_events(
     """
     if model.events is not None:
         return choose_encoder(model.events, episodes)
-    common_shapes([*episodes, *random_episodes], None)
+    common_shapes(episodes, None, random_episodes)
     found = candidates(episodes, bool(random_episodes))
     counted = not is_continuous(episodes)
     if len(found) == 1 or (counted and not random_episodes):

@@ -68,7 +68,7 @@ def event_names(
 def region_names(
     vectors: np.ndarray, labels: np.ndarray, n_events: int, components: Sequence[str]
 ) -> list[str]:
-    """Return names of regions: the two coordinates that say most, three where two are not enough.
+    """Return names of regions: the coordinates that say most of each, and tell it from others.
 
     Args:
         vectors: States (n, d).
@@ -78,7 +78,8 @@ def region_names(
 
     Notes:
         A coordinate says the more, the less it varies inside of the region, compared with how
-        much it varies at all.
+        much it varies at all. Two are named, three where two are not enough; regions that are still
+        called the same have the two in which they differ most before the one that says most.
 
     Example:
         >>> states = np.array([[0.1, 5.0], [0.1, 5.0], [0.9, 5.0]])
@@ -93,25 +94,39 @@ def region_names(
         for e in range(n_events):
             if names[e] in shared:
                 own = vectors[labels == e]
-                names[e] = _coordinates(own, spread, told, components, most, digits) or names[e]
+                if len(own) and len(told):
+                    chosen = _says(own, spread, told)[:most]
+                    names[e] = _coordinates(own, chosen, spread, components, digits)
+    for name in [name for name, n in Counter(names).items() if n > 1]:
+        alike = [e for e in range(n_events) if names[e] == name and (labels == e).any()]
+        if len(alike) < 2 or not len(told):
+            continue
+        middles = np.array([vectors[labels == e].mean(axis=0) for e in alike])
+        apart_by = middles[:, told].std(axis=0) / spread[told]
+        differ = told[np.argsort(-apart_by, kind="stable")[:2]]
+        for e in alike:
+            own = vectors[labels == e]
+            rest = [j for j in _says(own, spread, told) if j not in differ][:1]
+            names[e] = _coordinates(own, [*differ, *rest], spread, components, 3)
     return apart(names)
+
+
+def _says(own: np.ndarray, spread: np.ndarray, told: np.ndarray) -> np.ndarray:
+    """Return the coordinates of a region, the one that varies least inside of it first."""
+    return told[np.argsort(own[:, told].std(axis=0) / spread[told], kind="stable")]
 
 
 def _coordinates(
     own: np.ndarray,
+    chosen: Sequence[int] | np.ndarray,
     spread: np.ndarray,
-    told: np.ndarray,
     components: Sequence[str],
-    most: int,
     digits: int,
 ) -> str:
-    if not len(own):
-        return ""
-    inside = own[:, told].std(axis=0) / spread[told]
-    chosen = np.sort(told[np.argsort(inside, kind="stable")[:most]])
+    """Return the middle of a region in some of its coordinates."""
     middle = own.mean(axis=0)
     middle = np.where(np.abs(middle) < 5e-3 * spread, 0.0, middle)
-    return " ".join(f"{components[j]}≈{middle[j]:.{digits}g}" for j in chosen)
+    return " ".join(f"{components[j]}≈{middle[j]:.{digits}g}" for j in sorted(chosen))
 
 
 def apart(names: Sequence[str]) -> list[str]:

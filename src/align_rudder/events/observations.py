@@ -94,16 +94,21 @@ def component_names(tree: Tree, keys: Sequence[str] | None = None) -> list[str]:
     return found
 
 
-def common_shapes(episodes: Sequence[Episode], keys: Sequence[str] | None) -> dict[str, list[int]]:
+def common_shapes(
+    episodes: Sequence[Episode],
+    keys: Sequence[str] | None,
+    random_episodes: Sequence[Episode] = (),
+) -> dict[str, list[int]]:
     """Return the shape of each part of an observation, the same in all episodes."""
     if not episodes:
         raise ValueError("there are no episodes to find events in; give demonstrations")
     found = shapes_of(episodes[0], keys)
-    for i, episode in enumerate(episodes):
-        if (shapes := shapes_of(episode, keys)) != found:
-            raise ValueError(
-                f"episode {i} has observations of shapes {shapes}, episode 0 of {found}"
-            )
+    for what, some in (("episode", episodes), ("random episode", random_episodes)):
+        for i, episode in enumerate(some):
+            if (shapes := shapes_of(episode, keys)) != found:
+                raise ValueError(
+                    f"{what} {i} has observations of shapes {shapes}, episode 0 of {found}"
+                )
     return found
 
 
