@@ -104,8 +104,9 @@ def test_the_random_share_is_what_random_episodes_are_paid():
     random = random_sequences(rng)
     model = AlignRudder().fit_events(demonstrations(rng), random_sequences=random)
     paid = [model.redistribute_events(s, 0.0).rewards.sum() for s in random]
-    assert model.random_share_ == pytest.approx(np.mean(paid))  # returns of 1, a baseline of 0
-    assert 0 < model.random_share_ < 0.4
+    # Returns of 1, a baseline of 0; half of them are a little dearer with weights of the others.
+    assert np.mean(paid) <= model.random_share_ == pytest.approx(np.mean(paid), rel=0.1)
+    assert 0 < model.random_share_ < 0.1
     assert model.summary().startswith(f"a random policy earns {model.random_share_:.0%} of this")
     without = AlignRudder().fit_events(RUNS)
     assert without.random_share_ is None
@@ -165,7 +166,8 @@ def test_the_random_episodes_of_fit_are_the_null(four_states):
     paid = [model.redistribute(e).rewards.sum() for e in random]
     gain = np.mean([e.ret for e in demos]) - model.baseline_
     assert model.baseline_ == pytest.approx(np.mean([e.ret for e in random]))
-    assert model.random_share_ == pytest.approx(np.mean(paid) / gain)
+    share = np.mean(paid) / gain
+    assert share <= model.random_share_ == pytest.approx(share, rel=0.1)
 
 
 @pytest.fixture

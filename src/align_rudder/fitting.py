@@ -382,8 +382,9 @@ def learn(
         for profile, part in zip(profiles, parts, strict=True)
     ]
     inside = np.concatenate([demos.used[:0], *members])
+    alike = Scorer([profile.pssm for profile in profiles], model.gap, skips)
     pssms, skips, by_chance = beyond_chance(
-        [profile.pssm for profile in profiles],
+        alike.pssms,
         skips,
         model.gap,
         [encoded[i] for i in inside],
@@ -400,14 +401,19 @@ def learn(
     )
     tables = TrackerTables.of(encoder, scorer, scale, undoes=undoes)  # sub-goals: below
     strategies = []
+    before_chance = TrackerTables.of(encoder, alike, 1.0, undoes=undoes)
     for part, profile in zip(parts, profiles, strict=True):
         rewards = _column_rewards(tables, encoded, part, profile)
+        worth = (
+            _column_rewards(before_chance, encoded, part, profile) if demos.chance.random else None
+        )
         goals = find_subgoals(
             profile,
             rewards,
             threshold=model.subgoal_threshold,
             conservation=model.subgoal_conservation,
             value=model.subgoal_value,
+            worth=worth,
         )
         kept = None if part.columns is None else profile.columns
         strategies.append(Strategy(part.members, part.alignment, profile, rewards, goals, kept))

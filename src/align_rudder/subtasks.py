@@ -95,6 +95,7 @@ def find_subgoals(
     threshold: float | None = None,
     conservation: float | None = None,
     value: float | None = None,
+    worth: np.ndarray | None = None,
 ) -> list[SubGoal]:
     """Return the columns that are sub-goals, by one rule.
 
@@ -106,6 +107,8 @@ def find_subgoals(
             do not pull down.
         conservation: Instead: columns whose top event that share of the demonstrations holds.
         value: Instead: columns whose reward is this value (to within a thousandth of it).
+        worth: Rewards for the default rule, where those that are paid are less for what chance
+            reaches as well: it is a sub-goal all the same.
     """
     if sum(rule is not None for rule in (threshold, conservation, value)) > 1:
         raise ValueError("give one of threshold, conservation and value, not several")
@@ -117,11 +120,13 @@ def find_subgoals(
     elif value is not None:
         chosen = np.isclose(r, value, rtol=1e-3, atol=0.0)
     else:
+        judged = r
         if threshold is None:
-            positive = np.maximum(r, 0.0)
+            judged = r if worth is None else worth
+            positive = np.maximum(judged, 0.0)
             total = positive.sum()
             threshold = float((positive**2).sum() / (2 * total)) if total > 0 else np.inf
-        chosen = r > threshold
+        chosen = judged > threshold
     top, share = profile.top_events, profile.conservation
     return [
         SubGoal(int(t), int(top[t]), profile.symbols[top[t]], float(r[t]), float(share[t]))
