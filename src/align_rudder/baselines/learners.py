@@ -24,7 +24,7 @@ from align_rudder.events import DoneEvents, EventEncoder, StateEvents, SymbolEve
 from align_rudder.files import Number, Whole, check_values
 from align_rudder.model import AlignRudder
 from align_rudder.redistribution import advance
-from align_rudder.settlement import ENOUGH, Settlement
+from align_rudder.settlement import ENOUGH, FAILURE, Settlement
 from align_rudder.tasks.mdp import TabularMDP
 from align_rudder.tracking import take_back
 
@@ -173,7 +173,7 @@ def _train(q, profile, rule, observed, tables, epsilon, episodes, rng):
         elif redistributing and settled == _MEAN:
             gains[:n] -= given / n
         part = (ret - low) / (high - low) if high > low else 0.0
-        repaid[0] += min(1.0, part) if part >= ENOUGH else 0.0
+        repaid[0] += min(1.0, part) if part >= ENOUGH else FAILURE
         if method == _TRACE:
             trace_backup(q, rows, actions, gains, parts, n, learning_rate, trace, bootstrap, gamma)
         elif method == _WINDOW:
