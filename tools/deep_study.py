@@ -40,23 +40,37 @@ GAMMA, POINT, WINDOW, HELD = 0.99, 10_000, 100, 3
 SHARE = {"ppo": 1.0, "dqn": 0.75}  # of the steps of a task
 SETTINGS: dict[str, dict[str, Any]] = {
     "ppo": {"learning_rate": 1e-3, "ent_coef": 0.03},
-    "dqn": {"learning_rate": 3e-4, "n_steps": 5},
+    "dqn": {"learning_rate": 3e-4, "n_steps": 10},
 }
 GRIDS: dict[str, list[dict[str, Any]]] = {  # one number at a time, around the middle
     "ppo": [
         {"learning_rate": r, "ent_coef": e}
-        for r, e in ((1e-3, 0.03), (3e-4, 0.03), (3e-3, 0.03), (1e-3, 0.01), (1e-3, 0.1))
+        for r, e in (
+            (1e-3, 0.03),
+            (3e-4, 0.03),
+            (3e-3, 0.03),
+            (1e-3, 0.01),
+            (1e-3, 0.1),
+            (1e-3, 0.3),
+        )
     ],
     "dqn": [
         {"learning_rate": r, "n_steps": n}
         for r, n in ((3e-4, 5), (1e-4, 5), (1e-3, 5), (3e-4, 1), (3e-4, 10))
     ],
 }
-TUNED_ON = ("FourRooms", "Recipes, L = 8", "DoorKey", "MuJoCo maze", "Workshop")
+TUNED_ON = {
+    "ppo": ("FourRooms", "Recipes, L = 8", "DoorKey", "MuJoCo maze", "Workshop"),
+    "dqn": ("FourRooms", "Recipes, L = 8", "DoorKey", "Workshop"),
+}
 WAYS: dict[str, dict[str, Any]] = {
     "default": {},
     "plain reward": {"plain": True},
-    "plain reward, its own settings": {"plain": True, "ppo": {"learning_rate": 3e-4}},
+    "plain reward, its own settings": {
+        "plain": True,
+        "ppo": {"learning_rate": 3e-4},
+        "dqn": {"learning_rate": 1e-4, "n_steps": 5},
+    },
     "last": {"settlement": "last"},
     "events without aligning": {"once": True},
     "even": {"settlement": "even"},
@@ -68,8 +82,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "order not paid (skip=0)": {"skip": 0.0},
     "even, in the replay buffer": {"buffer": True},
 }
-# PPO has no replay buffer; the grid of DQN was not run with each way.
-ONLY = {"even, in the replay buffer": "dqn", "plain reward, its own settings": "ppo"}
+ONLY = {"even, in the replay buffer": "dqn"}  # PPO has none
 MARKS = ("<!-- settlement: networks -->\n", "<!-- end of networks -->\n")
 
 
@@ -310,7 +323,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tune", action="store_true", help="the grids, on other seeds")
     parser.add_argument("--table", action="store_true", help="only write the table")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, help="3, or 1 for the grids")
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
     parser.add_argument("--learners", nargs="+", choices=list(SHARE), default=list(SHARE))
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
@@ -324,11 +337,11 @@ def main() -> None:
     jobs = [
         (task, learner, way, first[task] + k, settings)
         for way in given.ways
-        for k in range(1 if given.tune else given.seeds)
+        for k in range(given.seeds or (1 if given.tune else 3))
         for learner in given.learners
         for task in given.tasks
         for settings in (GRIDS[learner] if given.tune else [settings_of(learner, way)])
-        if ONLY.get(way, learner) == learner and (task in TUNED_ON or not given.tune)
+        if ONLY.get(way, learner) == learner and (task in TUNED_ON[learner] or not given.tune)
     ]
     if not given.table:
         run(path, jobs, given.jobs, time.time() + 60 * given.minutes)
