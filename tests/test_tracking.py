@@ -22,7 +22,8 @@ from align_rudder.events import Encoded, EventEncoder
 from align_rudder.presets import PAPER
 from align_rudder.redistribution import Scorer, match_columns
 from align_rudder.sequences import NO_EVENT
-from align_rudder.tracking import Stream, TrackerTables, VectorStream, track
+from align_rudder.streams import Stream, VectorStream
+from align_rudder.tracking import TrackerTables, track
 
 RUNS = [list("KDSC"), list("KADSC"), list("KDBSC"), list("KDSAC")]
 BACK = [list("CSDK"), list("CASDK"), list("CSDBK")]

@@ -55,7 +55,7 @@ _MOVES = {
     "rudder": "baselines.lstm",
     "sources": "data.sources",
     "spaces": "gym.spaces",
-    "streaming": "tracking",
+    "streaming": "streams",
     "tabular": "baselines",
     "tabular.mdp": "tasks.mdp",
     "vector": "gym.vector",

@@ -11,6 +11,7 @@ import numpy as np
 
 from align_rudder._warnings import warn
 from align_rudder.alignment import Alignment
+from align_rudder.chance import beyond_chance
 from align_rudder.choice import chosen_events
 from align_rudder.episodes import Episode, select_top
 from align_rudder.events import (
@@ -25,14 +26,7 @@ from align_rudder.groups import Part
 from align_rudder.null import Chance, Null, mixed_background, renumbered
 from align_rudder.profile import Profile
 from align_rudder.redistribution import Scorer, skip_costs
-from align_rudder.returns import (
-    baseline_of,
-    beyond_chance,
-    failed,
-    final_scores,
-    scales,
-    weights_of,
-)
+from align_rudder.returns import baseline_of, failed, final_scores, scales, weights_of
 from align_rudder.scoring import scoring_matrix
 from align_rudder.sequences import NO_EVENT
 from align_rudder.strategies import align_strategies

@@ -21,8 +21,9 @@ from align_rudder.profile import Profile
 from align_rudder.redistribution import Redistribution
 from align_rudder.scoring import Scoring
 from align_rudder.sequences import NO_EVENT
+from align_rudder.streams import Stream, VectorStream
 from align_rudder.subtasks import Progress, SubGoal, SubTask, cut_segments
-from align_rudder.tracking import Stream, VectorStream, track
+from align_rudder.tracking import track
 from align_rudder.undo import Undo, without_undone
 from align_rudder.validation import check_episodes
 

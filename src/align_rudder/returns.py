@@ -9,10 +9,9 @@ import numpy as np
 from align_rudder.events import Encoded
 from align_rudder.redistribution import Scorer
 
-__all__ = ["baseline_of", "beyond_chance", "failed", "final_scores", "scales", "weights_of"]
+__all__ = ["baseline_of", "failed", "final_scores", "scales", "weights_of"]
 
 _LEAST_SHARE = 0.05
-_BY_CHANCE, _MOST_POWER = 0.07, 3
 _MOST_PAID = 4.0  # times the mean return: more than that a perfect episode is never paid
 
 
@@ -53,69 +52,6 @@ def final_scores(scorer: Scorer, encoded: Sequence[Encoded]) -> np.ndarray:
     """Return S(τ) of whole episodes."""
     ends = [scorer.prefix_scores(one.events, one.start)[0] for one in encoded]
     return np.array([scores[-1] if len(scores) else 0.0 for scores in ends])
-
-
-def beyond_chance(
-    pssms: Sequence[np.ndarray],
-    skips: Sequence[np.ndarray],
-    gap: float,
-    demos: Sequence[Encoded],
-    random: Sequence[Encoded],
-) -> tuple[list[np.ndarray], list[np.ndarray], float]:
-    """Return scores and costs of each strategy's columns, less where random episodes come as well.
-
-    Args:
-        pssms: The scores (n, L) of each strategy.
-        skips: What it costs to skip each column (L,) of each strategy.
-        gap: Gap cost.
-        demos: Demonstrations.
-        random: Random episodes; if there are none, scores and costs stay.
-
-    Returns:
-        Scores, costs, and what share of the demonstrations' score random episodes get.
-
-    Notes:
-        Column j is weighed by (1 − k_j / (N + 1))^a, where k_j of N random episodes come as far as
-        that, with the smallest a = 0, 1, 2, 3 with which random episodes get at most 7 % of
-        what demonstrations do, or else the best. What they get is measured on one half of them with
-        the weights of the other. What chance reaches anyway needs little reward, but some of it
-        shows where the way begins: left out, nothing would be paid before the first thing
-        that chance never does.
-    """
-    scores, costs = list(pssms), list(skips)
-    if not random or not scores:
-        return scores, costs, 0.0
-
-    def weighed(power: int, some: Sequence[Encoded]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        parts = zip(scores, costs, strict=True)
-        alone = (Scorer([pssm], gap, [cost]) for pssm, cost in parts)
-        rare = [(1.0 - _reached(one, some) / (len(some) + 1)) ** power for one in alone]
-        return (
-            [pssm * r for pssm, r in zip(scores, rare, strict=True)],
-            [cost * r for cost, r in zip(costs, rare, strict=True)],
-        )
-
-    halves = [(random[::2], random[1::2]), (random[1::2], random[::2])]
-    found: list[float] = []
-    for power in range(_MOST_POWER + 1 if len(random) > 1 else 1):
-        share = 0.0
-        for fitted, tried in halves if power else [(random, random)]:
-            known, dear = weighed(power, fitted) if power else (scores, costs)
-            scorer = Scorer(known, gap, dear)
-            most = max(float(final_scores(scorer, demos).mean()), 1e-300)
-            share += float(final_scores(scorer, tried).mean()) / most / (2 if power else 1)
-        found.append(share)
-        if share <= _BY_CHANCE:
-            break
-    best = int(np.argmin(found))
-    return *(weighed(best, random) if best else (scores, costs)), found[best]
-
-
-def _reached(scorer: Scorer, random: Sequence[Encoded]) -> np.ndarray:
-    """Return how many of the episodes come as far as each column (L,), or farther."""
-    cells = [scorer.prefix_scores(one.events, one.start)[1] for one in random]
-    ends = np.array([cell[-1] if len(cell) else 0 for cell in cells])
-    return (ends[:, None] > np.arange(scorer.n_cells - 1)).sum(axis=0)
 
 
 def scales(

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from align_rudder.gym.wrapper import resolve_model
-from align_rudder.tracking import RewardModel
+from align_rudder.streams import RewardModel
 
 __all__ = ["LiveCurves", "ScalarWriter"]
 

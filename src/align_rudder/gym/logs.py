@@ -9,7 +9,8 @@ from align_rudder.episodes import Episode
 from align_rudder.events import DoneEvents, FunctionEvents, SymbolEvents
 from align_rudder.model import AlignRudder
 from align_rudder.redistribution import Redistribution
-from align_rudder.tracking import RewardModel, Stream, TrackerTables, VectorStream, track
+from align_rudder.streams import RewardModel, Stream, VectorStream
+from align_rudder.tracking import TrackerTables, track
 
 __all__ = ["EventFunction", "LogModel", "with_events"]
 

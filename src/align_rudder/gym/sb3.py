@@ -20,7 +20,7 @@ from align_rudder.gym.logs import EventFunction, with_events
 from align_rudder.gym.sb3_cloning import ValueBurnIn, clone
 from align_rudder.gym.wrapper import copied, resolve_model
 from align_rudder.settlement import Accounts, Settlement
-from align_rudder.tracking import RewardModel
+from align_rudder.streams import RewardModel
 
 try:
     from stable_baselines3.common.buffers import DictReplayBuffer, NStepReplayBuffer, ReplayBuffer

@@ -15,7 +15,7 @@ from align_rudder.episodes import tree_index
 from align_rudder.gym.logs import EventFunction, with_events
 from align_rudder.gym.wrapper import Redistributing, copied, paid_by_environment
 from align_rudder.settlement import Accounts
-from align_rudder.tracking import RewardModel
+from align_rudder.streams import RewardModel
 
 __all__ = ["RedistributeReward"]
 

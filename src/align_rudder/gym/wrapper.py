@@ -16,7 +16,7 @@ from align_rudder.files import Number, check_values
 from align_rudder.gym.logs import EventFunction, with_events
 from align_rudder.gym.spaces import ProgressSpace
 from align_rudder.settlement import Account, Past, Settlement
-from align_rudder.tracking import AnyStream, AnyVectorStream, RewardModel
+from align_rudder.streams import AnyStream, AnyVectorStream, RewardModel
 
 __all__ = [
     "INFO_KEYS",
