@@ -211,7 +211,7 @@ METHODS: dict[str, Method] = {
         "#7A4A2B",
         "h",
         {
-            "gamma": (0.9, 0.95, 0.99),
+            "gamma": (0.8, 0.9, 0.95),
             "learning_rate": (0.1, 0.2),
             "trace": (0.0, 0.5),
             "updates": (1, 4),
