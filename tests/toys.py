@@ -73,3 +73,12 @@ def levers(n, seed):
         rewards = [0.0] * (HORIZON - 1) + [float(at is not None)]
         episodes.append(ar.Episode(states, rng.integers(0, 2, HORIZON), rewards))
     return episodes
+
+
+def random_memory(rng, episodes, steps, n_states, n_actions):
+    """Return a memory of random episodes of up to so many steps."""
+    states = rng.integers(0, n_states, (episodes, steps + 1)).astype(np.int32)
+    actions = rng.integers(0, n_actions, (episodes, steps)).astype(np.int32)
+    lengths = rng.integers(1, steps + 1, episodes)
+    ends = np.ones(episodes, np.bool_)
+    return states, actions, lengths, rng.normal(size=episodes), ends, np.zeros(1, np.int64)

@@ -14,7 +14,9 @@ from align_rudder.baselines import (
     learn_align_rudder,
     learn_dqfd,
     learn_gail,
+    learn_ircr,
     learn_q,
+    learn_rrd,
     learn_sqil,
     rollout,
 )
@@ -23,7 +25,13 @@ from align_rudder.tasks import RoomsEnv
 
 AS_IN_THE_PAPER = {"bootstrap": False, "gamma": 1.0, "settlement": None, "progress": False}
 IMITATORS = {"dqfd": learn_dqfd, "sqil": learn_sqil, "gail": learn_gail}
-TRACED = {"q(λ)": partial(learn_q, trace=0.9), "align-rudder": learn_align_rudder, **IMITATORS}
+REDISTRIBUTORS = {"ircr": learn_ircr, "rrd": learn_rrd}
+TRACED = {
+    "q(λ)": partial(learn_q, trace=0.9),
+    "align-rudder": learn_align_rudder,
+    **IMITATORS,
+    **REDISTRIBUTORS,
+}
 LEARNERS = {"q": learn_q, **TRACED}
 
 
@@ -63,7 +71,7 @@ def test_taxi_is_learned_by_q_learning():
     assert result.curve[-5:].mean() > -10
 
 
-@each(IMITATORS)
+@each({**IMITATORS, **REDISTRIBUTORS})
 def test_taxi_is_learned_with_the_reward_at_the_end(learn):
     """500 states, of which demonstrations show a part: cloning alone is not enough."""
     mdp, demos = paid_at_the_end(*toy(TAXI, n=20))
@@ -87,7 +95,7 @@ def test_rooms_are_learned_from_five_demonstrations(rooms, learn):
     assert np.mean(returns) > 0.6 * wanted
 
 
-@each(IMITATORS)
+@each({**IMITATORS, **REDISTRIBUTORS})
 def test_a_corridor_is_learned_against_a_wrong_start(learn):
     """Cloned values of the wrong sign: what the table began with must be unlearned."""
     mdp, demos = corridor(8)
@@ -97,7 +105,7 @@ def test_a_corridor_is_learned_against_a_wrong_start(learn):
     assert (result.q[:7].argmax(axis=1) == 1).all()
 
 
-@each(IMITATORS)
+@each({**IMITATORS, **REDISTRIBUTORS})
 def test_an_end_that_was_not_shown_does_not_attract(learn):
     """From the middle of a corridor that ends on both sides, demonstrated to the right only."""
     n, start = 9, 4
@@ -114,6 +122,24 @@ def test_an_end_that_was_not_shown_does_not_attract(learn):
     result = learn(mdp, [walk], seed=0, initial_scale=-0.3, protocol=protocol)
     assert result.curve[-10:].mean() > 0.95
     assert (result.q[start:-1].argmax(axis=1) == 1).all()
+
+
+@each(REDISTRIBUTORS)
+def test_what_decided_a_delayed_reward_is_found(learn):
+    """A lever at the start decides what is paid ten steps later; cloning pulls the wrong one."""
+    n = 10
+    outcomes = [[[(1.0, 1, 0.0, False)], [(1.0, 1 + n, 0.0, False)]]]
+    for way in range(2):
+        for s in range(1 + way * n, 1 + (way + 1) * n):
+            last = s == (way + 1) * n
+            outcomes.append([[(1.0, s + (not last), float(last and way == 1), last)]] * 2)
+    mdp = TabularMDP.from_outcomes(outcomes, np.eye(2 * n + 1)[0], n + 1)
+    states = np.r_[0, 1 + n : 2 * n + 1, 2 * n]
+    walk = ar.Episode(states, [1] * (n + 1), np.eye(n + 1)[-1])
+    protocol = Protocol(max_episodes=300, target=2.0)
+    result = learn(mdp, [walk], seed=0, initial_scale=-0.3, protocol=protocol)
+    assert result.q[0, 1] > result.q[0, 0]
+    assert result.curve[-10:].mean() > 0.85
 
 
 def test_a_negative_return_is_reached_from_below():
@@ -274,6 +300,20 @@ def test_align_rudder_needs_a_model_of_states(rooms):
         (learn_gail, {"trace": 1.1}, r"trace is 1\.1"),
         (learn_gail, {"entropy": -0.1}, r"entropy is -0\.1"),
         (learn_gail, {"reward": "airl"}, "reward='airl'"),
+        (learn_ircr, {"learning_rate": 0.0}, r"learning_rate is 0\.0"),
+        (learn_ircr, {"trace": 1.1}, r"trace is 1\.1"),
+        (learn_ircr, {"gamma": 1.0}, r"gamma is 1\.0"),
+        (learn_ircr, {"gamma": 1.1, "absorbing": False}, r"gamma is 1\.1"),
+        (learn_ircr, {"replays": -1}, "replays is -1"),
+        (learn_ircr, {"capacity": 0}, "capacity is 0"),
+        (learn_rrd, {"learning_rate": 1.5}, r"learning_rate is 1\.5"),
+        (learn_rrd, {"trace": -0.1}, r"trace is -0\.1"),
+        (learn_rrd, {"gamma": 1.1}, r"gamma is 1\.1"),
+        (learn_rrd, {"reward_rate": 2.0}, r"reward_rate is 2\.0"),
+        (learn_rrd, {"length": 0}, "length is 0"),
+        (learn_rrd, {"updates": 0}, "updates is 0"),
+        (learn_rrd, {"replays": -1}, "replays is -1"),
+        (learn_rrd, {"capacity": 0}, "capacity is 0"),
     ],
 )
 def test_bad_arguments(learn, wrong, message):

@@ -12,7 +12,9 @@ from align_rudder.baselines import (
     learn_align_rudder,
     learn_dqfd,
     learn_gail,
+    learn_ircr,
     learn_q,
+    learn_rrd,
     learn_rudder,
     learn_sqil,
 )
@@ -66,7 +68,17 @@ def test_demonstrations_of_something_else_are_refused(change, expected):
 
 
 @pytest.mark.parametrize(
-    "learn", [learn_q, learn_align_rudder, learn_dqfd, learn_sqil, learn_gail, learn_rudder]
+    "learn",
+    [
+        learn_q,
+        learn_align_rudder,
+        learn_dqfd,
+        learn_sqil,
+        learn_gail,
+        learn_rudder,
+        learn_ircr,
+        learn_rrd,
+    ],
 )
 def test_every_learner_refuses_what_is_no_trial(learn):
     mdp, demos = corridor(5)

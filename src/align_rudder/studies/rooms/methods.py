@@ -87,6 +87,11 @@ _SQIL = {
     "learning_rate": (0.1, 0.2),
     "temperature": (1e-3, 1e-4),
 }
+_IRCR = {
+    "gamma": (0.9, 0.95, 0.99),
+    "learning_rate": (0.1, 0.2),
+    "trace": (0.0, 0.5, 0.8, 0.9),
+}
 
 
 _AS_IN_THE_PAPER = {
@@ -195,6 +200,22 @@ METHODS: dict[str, Method] = {
             "value_rate": (0.1, 0.3),
         },
         {"absorbing": True},
+    ),
+    "ircr": Method("IRCR", "learn_ircr", "yellow", ">", _IRCR, {"absorbing": False}),
+    "ircr-absorbing": Method(
+        "IRCR, absorbing end", "learn_ircr", "#8C7A00", "p", _IRCR, {"absorbing": True}
+    ),
+    "rrd": Method(
+        "RRD",
+        "learn_rrd",
+        "#7A4A2B",
+        "h",
+        {
+            "gamma": (0.8, 0.9, 0.95),
+            "learning_rate": (0.1, 0.2),
+            "trace": (0.0, 0.5),
+            "updates": (1, 4),
+        },
     ),
     "kappa": _variant("A, κ window", "green", "D", method="kappa"),
     "direct": _variant("A, direct", "orange", "^", method="direct"),
