@@ -351,6 +351,15 @@ def test_symbols_are_refused_by_a_model_of_episodes():
         fitted("states").redistribute_events([1, 2], 1.0)
 
 
+def test_a_model_of_logs_says_that_it_knows_nothing_of_an_episode():
+    model = AlignRudder().fit_events([["key", "door", "chest"], ["key", "lamp", "door", "chest"]])
+    with pytest.warns(AlignRudderWarning, match="no step has a symbol"):
+        model.redistribute(Episode(np.arange(4), np.zeros(3, int), [0.0, 0.0, 1.0]))
+    played = Episode(np.array(["", "key", "lamp", "door"]), np.zeros(3, int), [0.0, 0.0, 0.0])
+    assert model.redistribute(played).rewards.tolist()[1] == 0.0
+    assert model.redistribute(played).rewards.sum() > 0.5
+
+
 @pytest.mark.parametrize("baseline", [-100.0, 0.5])
 def test_baseline(baseline):
     model = AlignRudder(baseline=baseline).fit_events(RUNS, [1, 2, 3, 4])

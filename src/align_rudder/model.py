@@ -13,6 +13,7 @@ import numpy as np
 from align_rudder import fitting, storage, summary
 from align_rudder._display import RichDisplay
 from align_rudder._estimator import Estimator
+from align_rudder._warnings import warn
 from align_rudder.alignment import Alignment
 from align_rudder.episodes import Episode
 from align_rudder.events import DoneEvents, Encoded, EventEncoder, SymbolEvents
@@ -277,8 +278,24 @@ class AlignRudder(RichDisplay, Estimator):
     def redistribute(self, episode: Episode) -> Redistribution:
         """Return the share of every step in the episode's return."""
         encoded = self.encode(episode)
+        self._warn_of_unknown(encoded)
         steps = track(self.tables_, encoded)
         return Redistribution.from_steps(steps, episode.rewards, episode.terminated)
+
+    def _warn_of_unknown(self, encoded: Encoded) -> None:
+        """Warn where a model of symbols is given an episode in which it knows none."""
+        base = self.events_.base
+        if not isinstance(base, SymbolEvents):
+            return
+        done = self.events_.done if isinstance(self.events_, DoneEvents) else NO_EVENT
+        other = encoded.events[(encoded.events != NO_EVENT) & (encoded.events != done)]
+        if len(other) and (other >= self.events_.n_events).all():
+            warn(
+                f"no step has a symbol that the model knows (such as {base.symbols_[0]!r}), so "
+                "that nothing is redistributed; was it fitted to event logs? Give it logs "
+                "(redistribute_events), or a function: RedistributeReward(env, model, events=…)",
+                stacklevel=4,
+            )
 
     def demonstration(self, index: int) -> Redistribution:
         """Return the redistribution of a demonstration, as if its return were paid at its end."""

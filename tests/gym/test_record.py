@@ -211,6 +211,21 @@ def test_an_earlier_file_is_replaced_by_a_complete_recording_only(tmp_path):
     assert len(ar.load_episodes(path)) == 2
 
 
+def test_a_running_recording_is_on_disk_before_it_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr("align_rudder.gym.record._EVERY", 0.0)
+    path, beside = tmp_path / "demos.npz", tmp_path / "demos-unfinished.npz"
+    seen = []
+
+    def policy(obs):  # as if the process were killed here
+        seen.append(len(ar.load_episodes(beside)) if beside.exists() else 0)
+        return 1
+
+    ar.record(Counter(), policy, 4, path=path)
+    assert seen[:6] == [0] * 3 + [1] * 3  # then it waits ten times as long as writing took
+    assert not beside.exists()
+    assert len(ar.load_episodes(path)) == 4
+
+
 SCRIPT = """
 import sys
 import gymnasium as gym

@@ -139,6 +139,46 @@ def test_progress_space_is_that_of_a_batch(model):
     assert bare.reset(seed=0)[0].tolist() == [0] * 3
 
 
+class Telling(gym.Env):
+    """Says in words what happens; the chest is paid."""
+
+    SAYS = ("start", "key", "door", "chest")
+    observation_space = gym.spaces.Text(10)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at = 0
+        return self.SAYS[0], {}
+
+    def step(self, action):
+        self.at += int(action)
+        over = self.at == 3
+        return self.SAYS[self.at], float(over), over, False, {}
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_texts_are_told_apart_by_environment(mode):
+    logs = ar.AlignRudder().fit_events([["key", "door", "chest"], ["key", "lamp", "door", "chest"]])
+
+    def happened(obs, action, reward, next_obs, info):
+        return next_obs if action else None
+
+    envs = gym.vector.SyncVectorEnv([Telling] * 2, autoreset_mode=mode)
+    env = ar.vector.RedistributeReward(envs, logs, events=happened)
+    single = ar.RedistributeReward(Telling(), logs, events=happened)
+    obs, _ = env.reset()
+    single.reset()
+    assert obs["observation"] == ("start", "start")
+    for move in range(1, 4):
+        obs, _, over, _, infos = env.step(np.array([1, 0]))
+        info = single.step(1)[-1]
+        assert infos["redistributed"].tolist() == [info["redistributed"], 0.0]
+        assert infos["event"].tolist() == [info["event"], -1]
+    assert over.tolist() == [True, False]
+    assert info["redistributed"] == pytest.approx(1.0)
+
+
 def test_reset_needed(model):
     env = ar.vector.RedistributeReward(
         SyncVectorEnv([lake_with_limit] * 2, autoreset_mode=AutoresetMode.DISABLED), model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ Policy: TypeAlias = Any
 `Keyboard`."""
 
 _ATTEMPTS = 100  # for each success asked for
+_EVERY = 10.0  # seconds between the times at which a running recording is written
 _SAID_SO = ("success", "is_success")  # what environments call it in their infos
 
 
@@ -65,7 +67,8 @@ def record(
 
     Observations, actions and infos are copied, as environments and policies may overwrite theirs.
     What was played is not lost: if the policy or the environment raises an error, or at Ctrl-C,
-    the episodes that had ended are written first.
+    the episodes that had ended are written first; and while a recording runs, what it has so far
+    is written every ten seconds or so as NAME-unfinished.npz, should the process be killed.
 
     Args:
         env: The environment, one that is not vectorised.
@@ -126,6 +129,7 @@ def record(
                     infos_as_text([episode.infos])  # now, not when all is played
                 good = judge(episode, info)
                 (found.successes if good else found.failures).append(episode)
+                kept.meanwhile()
                 bar.set_postfix_str(f"{i + 1} episodes played")
                 bar.update(int(good))
                 if len(found.successes) == n:
@@ -284,15 +288,40 @@ def _plain(action: Any) -> Any:
 
 
 class _Kept:
-    """Whether a recording was ended by the person at the keyboard."""
+    """What a recording keeps on disk while it runs.
 
-    left = False
+    Attributes:
+        left: Whether it was ended by the person at the keyboard.
+    """
+
+    def __init__(self, found: Recording, outputs: Sequence[str | None]) -> None:
+        self.left = False
+        self._found, self._outputs = found, outputs
+        self._due = time.monotonic() + _EVERY
+        self._written: set[str] = set()
+
+    def meanwhile(self) -> None:
+        """Write what there is so far, if that was not done for a while."""
+        began = time.monotonic()
+        if began < self._due:
+            return
+        for path, episodes in zip(self._outputs, self._found, strict=True):
+            if path is not None and episodes:
+                save_episodes(_unfinished(path), episodes)
+                self._written.add(str(_unfinished(path)))
+        now = time.monotonic()
+        self._due = now + max(_EVERY, 10 * (now - began))
+
+    def clear(self, written: Sequence[str]) -> None:
+        """Delete what was written meanwhile, as the episodes are in the files `written` now."""
+        for path in self._written - set(written):
+            Path(path).unlink(missing_ok=True)
 
 
 @contextmanager
 def _kept(found: Recording, n: int, outputs: Sequence[str | None]) -> Iterator[_Kept]:
     """Write what was recorded, however recording ends."""
-    kept = _Kept()
+    kept = _Kept(found, outputs)
     with interrupt_on_signal():
         try:
             yield kept
@@ -301,11 +330,12 @@ def _kept(found: Recording, n: int, outputs: Sequence[str | None]) -> Iterator[_
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", AlignRudderWarning)  # the note says it
                 written = _write(found, outputs, complete=False)
+            kept.clear(written)
             where = f"are in {', '.join(written)}" if written else "are lost: give path=…"
             if any(found):
                 error.add_note(f"recorded before: {played}, which {where}")
             raise
-    _write(found, outputs, complete=len(found.successes) == n)
+    kept.clear(_write(found, outputs, complete=len(found.successes) == n))
 
 
 def _write(found: Recording, outputs: Sequence[str | None], complete: bool) -> list[str]:
@@ -316,7 +346,7 @@ def _write(found: Recording, outputs: Sequence[str | None], complete: bool) -> l
             continue
         target = Path(path)
         if not complete and target.exists():
-            target = target.with_name(f"{target.stem}-unfinished{target.suffix}")
+            target = _unfinished(path)
         save_episodes(target, episodes)
         written.append(str(target))
     if moved := [name for name in written if name not in outputs]:
@@ -326,3 +356,9 @@ def _write(found: Recording, outputs: Sequence[str | None], complete: bool) -> l
             stacklevel=4,
         )
     return written
+
+
+def _unfinished(path: str) -> Path:
+    """Return where an incomplete recording is kept, beside the file of a complete one."""
+    target = Path(path)
+    return target.with_name(f"{target.stem}-unfinished{target.suffix}")

@@ -8,11 +8,32 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-__all__ = ["ProgressSpace", "TimeSpace"]
+__all__ = ["ProgressSpace", "TimeSpace", "batch_tree"]
 
 
 MAX_BLOCKS = 4096
 """Entries of a vector with its blocks; longer ones would fill the memory of replay buffers."""
+
+
+def batch_tree(space: spaces.Space[Any], obs: Any) -> Any:
+    """Return a batch of observations as arrays with an entry for each environment.
+
+    Gymnasium batches what is no array (texts, sequences, graphs) as tuples, which cannot be told
+    from a `Tuple` space; here they are arrays of objects.
+
+    Args:
+        space: The space of one environment.
+        obs: Observations of several, as a vector environment returns them.
+    """
+    if isinstance(space, spaces.Dict):
+        return {key: batch_tree(part, obs[key]) for key, part in space.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(batch_tree(part, seen) for part, seen in zip(space, obs, strict=True))
+    if isinstance(obs, tuple):
+        out = np.empty(len(obs), object)
+        out[:] = obs
+        return out
+    return obs
 
 
 def block_entries(width: int, n_cells: int) -> int:

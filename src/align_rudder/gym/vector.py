@@ -13,6 +13,7 @@ from gymnasium.vector.utils import batch_space
 
 from align_rudder.episodes import tree_index
 from align_rudder.gym.logs import EventFunction, with_events
+from align_rudder.gym.spaces import batch_tree
 from align_rudder.gym.wrapper import Redistributing, copied, paid_by_environment
 from align_rudder.settlement import Accounts
 from align_rudder.streams import RewardModel
@@ -91,8 +92,9 @@ class RedistributeReward(VectorWrapper, Redistributing):
             raise gym.error.ResetNeeded("the first reset must be of all sub-environments: no mask")
         else:
             self._ended[mask] = False
-        self._restart(obs, mask)
-        self._obs = copied(obs)
+        seen = batch_tree(self.env.single_observation_space, obs)
+        self._restart(seen, mask)
+        self._obs = copied(seen)
         self._note(infos, "subgoal", self._stream.subgoals.copy(), mask)
         return self._observed(obs), infos
 
@@ -114,7 +116,8 @@ class RedistributeReward(VectorWrapper, Redistributing):
         same_step = self._mode == AutoresetMode.SAME_STEP
         fresh = self._ended if self._mode == AutoresetMode.NEXT_STEP else np.zeros_like(done)
         stepped = ~fresh if fresh.any() else None
-        reached = self._final_obs(obs, infos, done) if same_step and done.any() else obs
+        seen = batch_tree(self.env.single_observation_space, obs)
+        reached = self._final_obs(seen, infos, done) if same_step and done.any() else seen
         stream = self._stream
         share = stream.step(
             self._obs, actions, rewards, reached, _Infos(infos, done, same_step), stepped
@@ -138,9 +141,9 @@ class RedistributeReward(VectorWrapper, Redistributing):
         if restarted.any():
             if same_step and self._progress is not None:
                 self._append_to_final(infos, done)
-            self._restart(obs, restarted)
+            self._restart(seen, restarted)
         self._ended = done if not same_step else np.zeros_like(done)
-        self._obs = copied(obs)
+        self._obs = copied(seen)
         return self._observed(obs), paid, terminated, truncated, infos
 
     def _final_obs(self, obs: Any, infos: dict[str, Any], done: np.ndarray) -> Any:
