@@ -170,7 +170,7 @@ def test_texts_are_told_apart_by_environment(mode):
     obs, _ = env.reset()
     single.reset()
     assert obs["observation"] == ("start", "start")
-    for move in range(1, 4):
+    for _ in range(3):
         obs, _, over, _, infos = env.step(np.array([1, 0]))
         info = single.step(1)[-1]
         assert infos["redistributed"].tolist() == [info["redistributed"], 0.0]
