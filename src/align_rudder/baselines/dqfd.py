@@ -20,13 +20,13 @@ __all__ = ["descend", "learn_dqfd", "targets"]
 
 
 @njit(cache=True, nogil=True)
-def targets(q, links, gains, i):
-    """Return the one-step and the n-step target of transition i: rewards and max Q, no discount."""
+def targets(q, links, gains, i, gamma=1.0, far=1.0):
+    """Return the one-step and the n-step target of transition i; `far` is γⁿ."""
     one, many = gains[i, 0], gains[i, 1]
     if links[i, 2] >= 0:
-        one += max_value(q, links[i, 2])
+        one += gamma * max_value(q, links[i, 2])
     if links[i, 3] >= 0:
-        many += max_value(q, links[i, 3])
+        many += far * max_value(q, links[i, 3])
     return one, many
 
 
@@ -53,16 +53,17 @@ def descend(q, s, a, goals, weights, margin, rate):
 
 
 @njit(cache=True, nogil=True)
-def _error(q, links, gains, i):
+def _error(q, links, gains, i, gamma):
     """Return the one-step TD error of transition i."""
-    return targets(q, links, gains, i)[0] - q[links[i, 0], links[i, 1]]
+    return targets(q, links, gains, i, gamma, 1.0)[0] - q[links[i, 0], links[i, 1]]
 
 
 @njit(cache=True, nogil=True)
 def _replay(q, memory, rule, weights, rng):
     """Learn from one batch, drawn by priority; the first `kept` transitions are demonstrations."""
     links, gains, tree, kept, _, picks, priorities = memory
-    learning_rate, wanted, _, alpha, beta, demonstration_bonus, agent_bonus = rule
+    learning_rate, wanted, n_step, alpha, beta, demonstration_bonus, agent_bonus, gamma = rule
+    far = gamma**n_step
     sums, _, offsets = tree
     batch, lowest = len(picks), np.inf
     for j in range(batch):
@@ -72,7 +73,7 @@ def _replay(q, memory, rule, weights, rng):
         i = picks[j]
         shown = i < kept
         rate = learning_rate * (lowest / sums[i]) ** beta
-        goals = targets(q, links, gains, i)
+        goals = targets(q, links, gains, i, gamma, far)
         margin = wanted if shown else 0.0
         error = descend(q, links[i, 0], links[i, 1], goals, weights, margin, rate)
         bonus = demonstration_bonus if shown else agent_bonus
@@ -85,10 +86,10 @@ def _replay(q, memory, rule, weights, rng):
 def _train(q, memory, rule, weights, tables, epsilon, episodes, rng):
     """Learn q in place for some episodes, a batch for each step; return the steps taken."""
     links, gains, tree, kept, cursor, _, _ = memory
-    _, _, n_step, alpha, _, _, bonus = rule
+    _, _, n_step, alpha, _, _, bonus, gamma = rule
     horizon = horizon_of(tables)
     states, actions = np.empty(horizon + 1, np.int64), np.empty(horizon, np.int64)
-    returns = np.zeros(horizon + 1)
+    rewards = np.zeros(horizon)
     steps = 0
     for _ in range(episodes):
         s = begin(tables, rng)
@@ -97,13 +98,12 @@ def _train(q, memory, rule, weights, tables, epsilon, episodes, rng):
             a = act(q, s, epsilon, rng)
             s, reward, ended = step(tables, s, a, t, rng)
             ended = ended or t == horizon
-            returns[t] = returns[t - 1] + reward
-            actions[t - 1], states[t] = a, -1 if ended else s
+            rewards[t - 1], actions[t - 1], states[t] = reward, a, -1 if ended else s
             # A step joins the memory when the n after it are known; the end makes all known.
             for known in range(max(t - n_step, 0), t if ended else max(t + 1 - n_step, 0)):
                 i = next_slot(cursor, kept, len(links) - kept)
-                store(links, gains, i, states, actions, returns, known, t, n_step)
-                put(tree, i, (abs(_error(q, links, gains, i)) + bonus) ** alpha)
+                store(links, gains, i, states, actions, rewards, known, t, n_step, gamma)
+                put(tree, i, (abs(_error(q, links, gains, i, gamma)) + bonus) ** alpha)
             _replay(q, memory, rule, weights, rng)
             steps += 1
             if ended:
@@ -117,6 +117,7 @@ def learn_dqfd(
     *,
     seed: int = 0,
     learning_rate: float = 0.01,
+    gamma: float = 1.0,
     n_step: int = 10,
     margin: float = 0.8,
     pretraining_steps: int = 100,
@@ -143,6 +144,7 @@ def learn_dqfd(
         demonstrations: Kept in the memory for good; observations are states.
         seed: Seed of the trial.
         learning_rate: Learning rate η, at most 0.5: two errors are corrected at once.
+        gamma: Discount γ.
         n_step: Rewards in the n-step target.
         margin: By how much a demonstrated action shall lead.
         pretraining_steps: Batches from the demonstrations before the first episode.
@@ -164,8 +166,8 @@ def learn_dqfd(
         .. math:: \tfrac{λ_1}{2} (y_1 - Q(s, a))^2 + \tfrac{λ_n}{2} (y_n - Q(s, a))^2
             + λ_E \left(\max_b [Q(s, b) + ℓ(a, b)] - Q(s, a)\right)
 
-        where y₁ = r + max Q(s′, ·) and yₙ = r + … + max Q(s⁽ⁿ⁾, ·), both without the maximum after
-        the end of the episode, by the target or by the time limit; ℓ(a, b) is the margin for b ≠ a,
+        where y₁ = r + γ max Q(s′, ·) and yₙ = r + γ r′ + … + γⁿ max Q(s⁽ⁿ⁾, ·), both without the
+        maximum after the end of the episode, by the target or by the time limit; ℓ(a, b) is the margin for b ≠ a,
         else 0; the last term is there for demonstrations only. Targets are held fixed, so the slope
         of the first two is −λ(y − Q(s, a)), and the third lowers the rival that attains the maximum
         and raises a, both by λ_E. Transitions of a batch are taken one after the other, each with
@@ -174,11 +176,12 @@ def learn_dqfd(
         Transition i is drawn with probability P(i) ∝ (abs(y₁ − Q) + bonus)^α, one from each of as
         many equal parts of the total as the batch has, and weighs w = (P(i) / min P)^−β, with the
         least P of the batch. A step joins the memory with its true error, which costs a table
-        nothing, once the n steps after it are known. There is no discount, no target network (so
-        that double Q-learning is Q-learning) and no decay of weights: a table needs none of them.
+        nothing, once the n steps after it are known. There is no target network (so that double
+        Q-learning is Q-learning) and no decay of weights: a table needs neither.
     """
     check_values(
         learning_rate=(learning_rate, Number(above=0, high=0.5)),
+        gamma=(gamma, Number(0, 1)),
         n_step=(n_step, Whole(1)),
         margin=(margin, Number(0)),
         pretraining_steps=(pretraining_steps, Whole(0)),
@@ -195,17 +198,19 @@ def learn_dqfd(
     trial = Trial(mdp, demonstrations, protocol, seed)
     q = trial.cloned(initial_scale, initial_mean)
     rates = map(float, (alpha, beta, demonstration_bonus, agent_bonus))
-    rule = (float(learning_rate), float(margin), int(n_step), *rates)
-    memory = _memory_of(trial, int(n_step), int(capacity), int(batch))
+    rule = (float(learning_rate), float(margin), int(n_step), *rates, float(gamma))
+    memory = _memory_of(trial, int(n_step), int(capacity), int(batch), float(gamma))
     links, gains, tree, kept = memory[:4]
     for i in range(kept):
-        put(tree, i, (abs(_error(q, links, gains, i)) + demonstration_bonus) ** alpha)
+        put(tree, i, (abs(_error(q, links, gains, i, rule[-1])) + demonstration_bonus) ** alpha)
     for _ in range(pretraining_steps):
         _replay(q, memory, rule, tuple(map(float, pretraining_weights)), trial.rng)
     return trial.run(q, partial(_train, q, memory, rule, tuple(map(float, weights))))
 
 
-def _memory_of(trial: Trial, n_step: int, capacity: int, batch: int) -> tuple[Any, ...]:
+def _memory_of(
+    trial: Trial, n_step: int, capacity: int, batch: int, gamma: float
+) -> tuple[Any, ...]:
     """Return the memory of the kernels, with the demonstrations in it.
 
     It is links, gains, tree, the number of demonstrated steps, the cursor of the agent's, and room
@@ -218,9 +223,8 @@ def _memory_of(trial: Trial, n_step: int, capacity: int, batch: int) -> tuple[An
     for states, actions, rewards in trial.paths:
         n = len(actions)
         path = np.append(states[:-1], -1)
-        returns = np.concatenate([[0.0], np.cumsum(rewards)])
         for t in range(n):
-            store(links, gains, slot, path, actions, returns, t, n, n_step)
+            store(links, gains, slot, path, actions, rewards, t, n, n_step, gamma)
             slot += 1
     picks, priorities = np.empty(batch, np.int64), np.empty(batch)
     return links, gains, new_tree(size), kept, np.zeros(1, np.int64), picks, priorities

@@ -86,16 +86,17 @@ def next_slot(cursor, kept, capacity):
 
 
 @njit(cache=True, nogil=True)
-def store(links, gains, slot, states, actions, returns, t, length, n_step):
+def store(links, gains, slot, states, actions, rewards, t, length, n_step, gamma=1.0):
     """Store step t of an episode of which the first `length` steps are known.
 
     Row `slot` of `links` (slots, 4) becomes state, action, next state and the state n steps on;
-    that of `gains` (slots, 2) the next reward and the sum of the next n. An episode that has ended
-    has −1 for its last state, `states[length]`. `returns[t]` is the sum of the rewards before
-    step t.
+    that of `gains` (slots, 2) the next reward and the discounted sum of the next n. An episode that
+    has ended has −1 for its last state, `states[length]`.
     """
     after = min(t + n_step, length)
     links[slot, 0], links[slot, 1] = states[t], actions[t]
     links[slot, 2], links[slot, 3] = states[t + 1], states[after]
-    gains[slot, 0] = returns[t + 1] - returns[t]
-    gains[slot, 1] = returns[after] - returns[t]
+    total = 0.0
+    for k in range(after - 1, t - 1, -1):
+        total = rewards[k] + gamma * total
+    gains[slot, 0], gains[slot, 1] = rewards[t], total

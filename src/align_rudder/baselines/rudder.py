@@ -28,7 +28,7 @@ __all__ = ["learn_rudder", "random_episodes_of"]
 
 
 @njit(cache=True, nogil=True)
-def _train(q, lstm, learning_rate, trace, tables, epsilon, episodes, rng):
+def _train(q, lstm, learning_rate, trace, gamma, tables, epsilon, episodes, rng):
     """Learn q in place for some episodes; return the steps taken."""
     row_of, z, gate, recurrent, head, scale, settle = lstm
     horizon = horizon_of(tables)
@@ -56,7 +56,7 @@ def _train(q, lstm, learning_rate, trace, tables, epsilon, episodes, rng):
             if settle and last:
                 gain += ret - score
             if trace == 0.0:
-                future = 0.0 if last else max_value(q, s)
+                future = 0.0 if last else gamma * max_value(q, s)
                 q_backup(q, states[t - 1], a, gain, future, learning_rate)
             states[t], actions[t - 1], gains[t - 1] = s, a, gain
             n = t
@@ -64,7 +64,7 @@ def _train(q, lstm, learning_rate, trace, tables, epsilon, episodes, rng):
                 break
         steps += n
         if trace > 0.0:
-            trace_backup(q, states, actions, gains, parts, n, learning_rate, trace, True)
+            trace_backup(q, states, actions, gains, parts, n, learning_rate, trace, True, gamma)
     return steps
 
 
@@ -82,6 +82,7 @@ def learn_rudder(
     seed: int = 0,
     learning_rate: float = 0.1,
     trace: float = 0.0,
+    gamma: float = 1.0,
     settle: bool = True,
     initial_scale: float = 0.3,
     initial_mean: float = 0.02,
@@ -97,6 +98,7 @@ def learn_rudder(
         seed: Seed of the trial.
         learning_rate: Learning rate.
         trace: λ; 0 is one-step Q-learning, above it Q(λ).
+        gamma: Discount.
         settle: Whether the correction is added to the last step.
         initial_scale: Value of a demonstrated action.
         initial_mean: Mean value of the actions where no demonstration was.
@@ -105,7 +107,11 @@ def learn_rudder(
         model: A model fitted to episodes of these states; None to fit one.
         protocol: How the trial is run and judged.
     """
-    check_values(learning_rate=(learning_rate, Number(0, 1)), trace=(trace, Number(0, 1)))
+    check_values(
+        learning_rate=(learning_rate, Number(0, 1)),
+        trace=(trace, Number(0, 1)),
+        gamma=(gamma, Number(0, 1)),
+    )
     trial = Trial(mdp, demonstrations, protocol, seed)
     if model is None:
         model = LstmRudder(seed=seed, max_steps=mdp.horizon)
@@ -123,4 +129,5 @@ def learn_rudder(
         float(model.scale_),
         bool(settle),
     )
-    return trial.run(q, partial(_train, q, lstm, float(learning_rate), float(trace)))
+    numbers = (float(learning_rate), float(trace), float(gamma))
+    return trial.run(q, partial(_train, q, lstm, *numbers))
