@@ -16,8 +16,8 @@ test-slow:  ## run those that are slow by nature: several processes, Ray, learni
 
 test-all: test test-slow  ## run every test
 
-bench:  ## measure speed against other libraries, side by side
-	@$(PYTHON) tools/set_up.py test
+bench:  ## measure speed against other libraries, side by side; uses clustalw and mafft where installed
+	@$(PYTHON) tools/set_up.py bench
 	@$(BIN)/python benchmarks/run.py
 
 lint:  ## style and types

@@ -1,4 +1,4 @@
-"""The same job by other programs: scikit-bio, ClustalW and Biopython.
+"""The same job by other programs: scikit-bio, ClustalW and Biopython; more in `rivals_*.py`.
 
 An aligner takes sequences of event ids and a scoring matrix (n, n) and returns the alignment as a
 matrix of ids (N, L) with gaps -1, at zero gap cost.
@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 
 __all__ = [
+    "GAP",
+    "Unable",
     "biopython_prefix_scores",
     "clustalw_full",
     "clustalw_on_tree",
@@ -24,6 +26,10 @@ __all__ = [
 
 GAP = -1
 _LETTERS = "ACDEFGHIKLMNPQRSTVWYBZX"  # amino acids and wildcards; ClustalW deletes J
+
+
+class Unable(RuntimeError):
+    """Why an aligner cannot do a job, for its row in the table."""
 
 
 def scikit_bio(sequences: Sequence[np.ndarray], matrix: np.ndarray) -> np.ndarray:
@@ -68,9 +74,9 @@ def clustalw_full(sequences: Sequence[np.ndarray], matrix: np.ndarray) -> np.nda
     """
     program = clustalw_program()
     if program is None:
-        raise RuntimeError("ClustalW is not installed: no clustalw or clustalw2 on the path")
+        raise Unable("not installed: apt-get install clustalw")
     if len(matrix) > len(_LETTERS):
-        raise ValueError(f"ClustalW has {len(_LETTERS)} letters, fewer than {len(matrix)} symbols")
+        raise Unable(f"{len(matrix)} symbols, it has {len(_LETTERS)} letters")
     # ClustalW keeps (short)(10·x) of each score and sums in 32 bits; as an alignment depends on
     # ratios only, scaling the largest to 320 keeps both rounding and sums harmless.
     scaled = np.pad(matrix * (320.0 / max(np.abs(matrix).max(), 1e-12)), ((0, 1), (0, 1)))

@@ -17,7 +17,6 @@ import alignment
 import learners
 import minerl
 import prefix
-import rivals
 import strategies
 import tyro
 import wrapper
@@ -67,14 +66,8 @@ def main(arguments: Arguments) -> None:
     found["minerl"] = minerl.measure(10 if arguments.quick else 122)
     minerl.show(found["minerl"])
     print()
-    print("Alignment beside scikit-bio and ClustalW")
-    engines = [e for e in alignment.ENGINES if e != "ClustalW" or rivals.clustalw_program()]
-    print(alignment.HEADER)
-    rows = []
-    for size in alignment.SIZES:
-        alone = arguments.quick and size == alignment.LARGEST
-        rows += alignment.compare(size, engines[:1] if alone else engines, arguments.timeout)
-    found["alignment"] = {"timeout": arguments.timeout, "results": [vars(r) for r in rows]}
+    print("Alignment beside other programs, with the same scores on one core each")
+    found["alignment"] = alignment.measure(arguments.quick, arguments.timeout)
     if arguments.json:
         text = json.dumps(found, indent=1) + "\n"
         write_whole(arguments.json, lambda file: file.write(text.encode()))

@@ -27,7 +27,7 @@ else:
     jax.config.update("jax_enable_x64", False)
 
 # What a skipped test says is missing, and the packages that bring it.
-_PROGRAMS = {"ClustalW": "clustalw", "Chrom": "chromium chromium-driver"}
+_PROGRAMS = {"ClustalW": "clustalw", "MAFFT": "mafft", "Chrom": "chromium chromium-driver"}
 
 
 def pytest_terminal_summary(terminalreporter):
