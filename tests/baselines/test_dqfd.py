@@ -8,13 +8,13 @@ from align_rudder.baselines.dqfd import descend, targets
 from align_rudder.baselines.replay import store
 
 
-def stored(states, actions, rewards, n_step):
+def stored(states, actions, rewards, n_step, gamma=1.0):
     """Return links and gains of a whole episode; the last state is −1 where it ended."""
     n = len(actions)
     links, gains = np.zeros((n, 4), np.int32), np.zeros((n, 2))
-    returns = np.concatenate([[0.0], np.cumsum(rewards)])
+    path, taken, paid = np.array(states), np.array(actions), np.array(rewards)
     for t in range(n):
-        store(links, gains, t, np.array(states), np.array(actions), returns, t, n, n_step)
+        store(links, gains, t, path, taken, paid, t, n, n_step, gamma)
     return links, gains
 
 
@@ -29,6 +29,15 @@ def test_n_step_returns_stop_at_the_end():
     assert targets(q, links, gains, 0) == (1.5, 7.125)
     assert targets(q, links, gains, 1) == (2.25, 14.0)
     assert targets(q, links, gains, 3) == (8.0, 8.0)
+
+
+def test_a_discount_by_hand():
+    links, gains = stored([5, 6, 7, 8, -1], [0, 1, 0, 1], [1.0, 2.0, 4.0, 8.0], 3, 0.5)
+    np.testing.assert_array_equal(gains, [[1, 3], [2, 6], [4, 8], [8, 8]])
+    q = np.zeros((9, 2))
+    q[6:9, 1] = [0.5, 0.25, 0.125]
+    assert targets(q, links, gains, 0, 0.5, 0.125) == (1.25, 3.015625)
+    assert targets(q, links, gains, 3, 0.5, 0.125) == (8.0, 8.0)
 
 
 def test_the_dqfd_loss_goes_down_its_slope():
@@ -97,3 +106,17 @@ def test_dqfd_finds_the_value_of_a_corridor():
             protocol=Protocol(max_episodes=300, target=2.0),
         )
         np.testing.assert_allclose(result.q[:4, 1], 1.0, atol=0.02)
+
+
+def test_dqfd_discounts_the_value_of_a_corridor():
+    mdp, demos = corridor(5)
+    result = learn_dqfd(
+        mdp,
+        demos,
+        learning_rate=0.1,
+        gamma=0.5,
+        n_step=1,  # longer ones hold steps of exploration
+        weights=(1.0, 1.0, 0.0),
+        protocol=Protocol(max_episodes=300, target=2.0),
+    )
+    np.testing.assert_allclose(result.q[:4, 1], [0.125, 0.25, 0.5, 1.0], atol=0.02)

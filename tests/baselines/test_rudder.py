@@ -28,7 +28,8 @@ def test_the_learner_fits_a_model_of_its_own_and_repeats_itself(lake_data):
 
 @pytest.mark.parametrize("settle", [False, True])
 @pytest.mark.parametrize("trace", [0.0, 0.8])
-def test_the_kernel_follows_redistribute(lake_model, settle, trace):
+@pytest.mark.parametrize("gamma", [1.0, 0.5])
+def test_the_kernel_follows_redistribute(lake_model, settle, trace, gamma):
     """One episode in a corridor with one action: the table is what the equations say."""
     n = 6
     outcomes = [[[(1.0, min(s + 1, n), float(s == n - 1), s == n - 1)]] for s in range(n + 1)]
@@ -40,6 +41,7 @@ def test_the_kernel_follows_redistribute(lake_model, settle, trace):
         [episode],
         learning_rate=0.5,
         trace=trace,
+        gamma=gamma,
         settle=settle,
         model=lake_model,
         initial_scale=0.0,
@@ -53,7 +55,7 @@ def test_the_kernel_follows_redistribute(lake_model, settle, trace):
     else:
         for t in range(n - 1, -1, -1):
             future = trace * g + (1 - trace) * q[t + 1] if t < n - 1 else 0.0
-            g = gains[t] + future
+            g = gains[t] + gamma * future
             q[t] = 0.5 * g
     np.testing.assert_allclose(result.q[:n, 0], q[:n], rtol=0, atol=1e-6)  # float32
 
