@@ -230,7 +230,7 @@ def trial(name: str, learner: str, way: str, seed: int, settings: dict[str, Any]
             common |= {
                 "replay_buffer_class": RedistributedNStepReplayBuffer,
                 "replay_buffer_kwargs": {
-                    "model": model, "events": task.events, "wrapped": True,
+                    "model": model, "settlement": "even", "events": task.events, "wrapped": True,
                     "n_steps": settings["n_steps"], "gamma": GAMMA,
                 },
             }  # fmt: skip

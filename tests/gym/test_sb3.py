@@ -108,7 +108,9 @@ def test_the_rest_is_spread_where_the_buffer_was_overwritten_meanwhile(model, de
         for episodes in plays
     ]
     ended = [np.cumsum([len(e) for e in episodes]) for episodes in plays]
-    buffer = RedistributedReplayBuffer(3 * size, *SPACES, "cpu", n_envs=3, model=model)
+    buffer = RedistributedReplayBuffer(
+        3 * size, *SPACES, "cpu", n_envs=3, model=model, settlement="even"
+    )
     compared = wrapped = 0
     for t in range(min(map(len, steps))):
         *values, infos = zip(*(own[t] for own in steps), strict=True)
@@ -124,7 +126,7 @@ def test_the_rest_is_spread_where_the_buffer_was_overwritten_meanwhile(model, de
 
 
 def test_before_its_end_an_episode_has_what_the_wrapper_would_pay(model, demos):
-    buffer = RedistributedReplayBuffer(50, *SPACES, "cpu", model=model)
+    buffer = RedistributedReplayBuffer(50, *SPACES, "cpu", model=model, settlement="even")
     failed = stood(12)
     add(buffer, failed)
     add(buffer, demos[0], 4)
@@ -211,7 +213,7 @@ def test_demonstrations_fill_a_buffer(model, demos, n_envs):
             mine = states[start:stop].ravel().tolist()
             same = [e for e in demos if e.observations[: stop - start].tolist() == mine]
             assert same  # whole demonstrations, the last one may be cut
-            rewards = [model.redistribute(e).settled("even")[: stop - start] for e in same]
+            rewards = [model.redistribute(e).settled("annealed")[: stop - start] for e in same]
             assert any(np.allclose(paid[start:stop], r, atol=1e-6) for r in rewards)
             if stop - start == len(same[0]):
                 seen |= {tuple(e.actions.tolist()) for e in same}
@@ -252,7 +254,7 @@ def test_a_redistributed_buffer_knows_its_model_and_goes_on_collecting(model, de
 
 def test_what_was_filled_over_a_running_episode_stays(model, demos):
     n = len(demos[0])
-    buffer = RedistributedReplayBuffer(n + 2, *SPACES, "cpu", model=model)
+    buffer = RedistributedReplayBuffer(n + 2, *SPACES, "cpu", model=model, settlement="even")
     *values, _ = zip(*transitions(stood(9)), strict=True)
     for t in range(9):
         if t == 5:
@@ -279,7 +281,7 @@ def test_dict_observations():
     buffer = RedistributedDictReplayBuffer(20, space, actions, n_envs=1, device="cpu", model=model)
     assert isinstance(buffer, DictReplayBuffer)
     assert fill_replay_buffer(buffer, episodes) == 9
-    expected = np.concatenate([model.redistribute(e).settled("even") for e in episodes])
+    expected = np.concatenate([model.redistribute(e).settled("annealed") for e in episodes])
     np.testing.assert_allclose(buffer.rewards[:9, 0], expected, atol=1e-6)
 
 
@@ -321,7 +323,7 @@ def test_a_buffer_of_wrapped_environments_settles_what_the_wrapper_tells(model, 
 def test_returns_of_n_steps_are_those_of_the_settled_rewards(model, demos):
     steps, gamma = 3, 0.9
     buffer = RedistributedNStepReplayBuffer(
-        200, *SPACES, device="cpu", model=model, n_steps=steps, gamma=gamma
+        200, *SPACES, device="cpu", model=model, settlement="even", n_steps=steps, gamma=gamma
     )
     add(buffer, demos[0])
     settled = model.redistribute(demos[0]).settled("even")
@@ -350,7 +352,9 @@ def test_bad_use(model, demos):
 
 def test_a_reset_in_the_middle_of_an_episode_is_noticed(model, demos):
     """As when `learn` is called again: the environment is reset without a last step."""
-    buffer = RedistributedReplayBuffer(200, *SPACES, n_envs=1, device="cpu", model=model)
+    buffer = RedistributedReplayBuffer(
+        200, *SPACES, n_envs=1, device="cpu", model=model, settlement="even"
+    )
     add(buffer, demos[0], 3)
     add(buffer, demos[1])
     stored = buffer.rewards[3 : 3 + len(demos[1]), 0]

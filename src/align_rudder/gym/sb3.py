@@ -87,7 +87,7 @@ class _Redistributing:
         self,
         *args: Any,
         model: RewardModel | str | os.PathLike[str],
-        settlement: Settlement | str = "even",
+        settlement: Settlement | str = "annealed",
         events: EventFunction | None = None,
         wrapped: bool = False,
         **kwargs: Any,
@@ -204,8 +204,8 @@ def _same(a: Any, b: Any, n: int) -> np.ndarray:
 class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
     """A replay buffer whose rewards are the redistributed ones, settled.
 
-    With "even", a transition first has the reward that the wrapper would pay; when its episode has
-    ended, the rest of the return is spread over all its steps.
+    They are those that the wrapper would pay. With "even" and "mean" a transition has that reward
+    at first; when its episode has ended, the rest of the return is spread over all its steps.
 
     For off-policy learners on the unwrapped environment, whose logs then show the true rewards:
     `DQN("MlpPolicy", env, replay_buffer_class=RedistributedReplayBuffer,
@@ -214,7 +214,7 @@ class RedistributedReplayBuffer(_Redistributing, ReplayBuffer):
     Args:
         *args: As for `ReplayBuffer`.
         model: A fitted model or the path of a saved one.
-        settlement: "even", "last", "beside" or, with the learner's γ,
+        settlement: "annealed", "even", "mean", "last", "beside" or, with the learner's γ,
             `Settlement("potential", gamma=…)`.
         events: For a model of event logs: what happened in a step, as for the wrapper.
         wrapped: Whether the environments are wrapped with `RedistributeReward`. Then the agent
@@ -245,7 +245,8 @@ def fill_replay_buffer(
         buffer: Any replay buffer of Stable-Baselines3.
         episodes: The demonstrations.
         model: The model; None for that of a redistributed buffer.
-        settlement: How rewards are settled; None for the buffer's own way, or "even".
+        settlement: How rewards are settled; None for the buffer's own way, or
+            "annealed", as the wrapper pays.
         events: For a model of event logs: what happened in a step; None for the function of a
             redistributed buffer.
 
@@ -265,7 +266,7 @@ def fill_replay_buffer(
             "wrapped environments; demonstrations cannot be put into it. Clone them instead "
             "(align_rudder.gym.sb3.clone)"
         )
-    own = buffer.settlement if isinstance(buffer, _Redistributing) else "even"
+    own = buffer.settlement if isinstance(buffer, _Redistributing) else "annealed"
     settlement = own if settlement is None else settlement
     cut = [buffer.handle_timeout_termination and not e.terminated for e in episodes]
     rewards = [
