@@ -13,7 +13,7 @@ from align_rudder.alignment import Alignment
 from align_rudder.evidence import directed_evidence, kept_columns
 from align_rudder.null import Null
 
-__all__ = ["LEAST", "Group", "Part", "evident_groups", "members_below"]
+__all__ = ["LEAST", "Group", "Part", "evident_groups", "members_below", "picking_cost"]
 
 LEAST = log(100)  # a group without a strategy reaches this once in a hundred times
 
@@ -71,7 +71,7 @@ def evident_groups(
     apart, nodes = list(best), {}
     for k, (left, right) in enumerate(tree[:, :2].astype(int).tolist()):
         members, sides = below[n + k], best[left] + best[right]
-        evidence = found[k].evidence - _picked(n, len(members))
+        evidence = found[k].evidence - picking_cost(n, len(members))
         lost = len(members) - sum(len(group.members) for group in sides)
         joined = evidence >= max(LEAST, sum(group.evidence for group in sides) - lost * _ALONE)
         group = Group(members, matrices[k], evidence)
@@ -81,7 +81,7 @@ def evident_groups(
     out, queue = [], list(best[-1])
     while queue:  # what a random walk explains falls apart
         group = queue.pop()
-        k, picked = nodes[group], _picked(n, len(group.members))
+        k, picked = nodes[group], picking_cost(n, len(group.members))
         if directed_evidence(matrices[k], found[k], null, enough=picked) > picked:
             out.append(group)
         else:
@@ -89,7 +89,7 @@ def evident_groups(
     return out
 
 
-def _picked(n: int, size: int) -> float:
+def picking_cost(n: int, size: int) -> float:
     """Return what it costs, in nats, to say which demonstrations are in a group."""
     if size == n:
         return 0.0

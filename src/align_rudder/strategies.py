@@ -18,8 +18,9 @@ from align_rudder.alignment import (
     progressive,
 )
 from align_rudder.evidence import Kept, directed_evidence, kept_columns
-from align_rudder.groups import LEAST, Group, Part, evident_groups, members_below
+from align_rudder.groups import LEAST, Group, Part, evident_groups, members_below, picking_cost
 from align_rudder.null import Null, directedness
+from align_rudder.orders import sides_of
 from align_rudder.sampling import attach, attach_to_tree, sample_of
 from align_rudder.scoring import background, log_frequency, on_grid, quantise
 
@@ -255,8 +256,8 @@ def align_strategies(
         whole, groups, guide = _with_log_scores(
             some, symbols, guide, gap, null, engine, refine, directed, progress
         )
-    parts = [] if whole is None else [whole]
-    for group in groups:
+
+    def aligned(group: Group) -> Part:
         members, pairs = group.members, guide.pairs
         tree = guide.tree if len(members) == len(some) else None
         if 1 < len(members) < len(some):
@@ -275,12 +276,35 @@ def align_strategies(
         part = Part(members, alignment)
         if by_evidence:
             part = _pruned(part, null, engine, refine, evident=n_strategies is None)
-        parts.append(part)
+        return part
+
+    parts = [*map(aligned, groups)] if whole is None else [whole]
+    if by_evidence and n_strategies is None:
+        parts = [side for part in parts for side in _by_order(part, aligned, null, len(some))]
+        parts.sort(key=lambda part: (-len(part.members), part.members[0]))
     tree = guide.tree
     if len(some) < len(sequences):
         parts = attach(parts, chosen, sequences)
         tree = attach_to_tree(tree, chosen, sequences)
     return parts, tree
+
+
+def _by_order(part: Part, aligned: Callable[[Group], Part], null: Null, n: int) -> list[Part]:
+    """Return a strategy, or the two that it is where something may come earlier or later.
+
+    Both must be evident by themselves, and have a column for what had none.
+    """
+    found = sides_of(part)
+    if found is None:
+        return [part]
+    kind, before = found
+    sides = [aligned(Group(part.members[which], None)) for which in (before, ~before)]
+    for side in sides:
+        kept = kept_columns(side.alignment.matrix, null)
+        held = (side.alignment.matrix[:, kept.columns] == kind).any(axis=1)
+        if kept.evidence - picking_cost(n, len(side.members)) < LEAST or held.mean() < 0.8:
+            return [part]
+    return [small for side in sides for small in _by_order(side, aligned, null, n)]
 
 
 def _terms(sequences: Sequence[np.ndarray]) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from align_rudder.events import CombinedEvents, FeatureEvents, SymbolEvents
+from align_rudder.orders import missing_kinds
 from align_rudder.sequences import Lost
 from align_rudder.text import legend, letters_for, short
 
@@ -38,6 +39,11 @@ def doubts(model: AlignRudder) -> list[tuple[str, str]]:
     regions = isinstance(base, FeatureEvents | CombinedEvents) and model.strategies_
     most = max((len(s.subgoals) for s in model.strategies_), default=0)
     failures = ", ".join(map(str, model.failures_.tolist()))
+    unpaid = {
+        names[kind]
+        for s in model.strategies_
+        for kind in missing_kinds(s.alignment, s.profile.columns, every=True).tolist()
+    }
     checks = (
         (
             share is not None and share > _LARGE_SHARE,
@@ -64,6 +70,12 @@ def doubts(model: AlignRudder) -> list[tuple[str, str]]:
             most > _MOST_SUBGOALS,
             f"A strategy has {most} sub-goals, far more than a person could name.",
             "Use fewer events, or raise subgoal_threshold.",
+        ),
+        (
+            unpaid,
+            f"All demonstrations hold {', '.join(sorted(unpaid)[:3])}, but not all at the same "
+            "place, so that it is paid little or nothing.",
+            "If things may be done in any order, give more demonstrations or strategies=2 or more.",
         ),
         (
             twice,

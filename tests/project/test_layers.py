@@ -27,6 +27,7 @@ LAYERS = [
     {"events", "scoring", "kernels"},
     {"clustalw", "alignment"},
     {"null", "evidence", "agreement", "groups", "sampling"},
+    {"orders"},
     {"strategies", "profile"},
     {"settlement"},
     {"redistribution", "undo"},

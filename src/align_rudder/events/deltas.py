@@ -69,13 +69,12 @@ class DeltaEvents(NumberEvents):
 
     Made for inventories and other vectors or dicts of numbers. The parts of an observation (the
     entries of a dict; of a plain vector its components, or the given `parts`) are brought to the
-    same information: larger parts to as many principal components as the smallest part of several
-    components has, each part to the same variance. Changes that repeat exactly (counts of items)
-    are clusters by themselves, continuous ones are clustered by affinity propagation. The cluster
-    of no change and very large clusters are no events; above `max_events` the rarest is merged into
-    the most similar one, "no change" included. Of more than 256 numbers (pictures), few principal
-    components are taken. A change that is far from all known ones is the
-    unknown event, which earns nothing: 100 planks are not 4.
+    same variance. Changes that repeat exactly (counts of items) are clusters by themselves,
+    continuous ones are clustered by affinity propagation. The cluster of no change and very large
+    clusters are no events; above `max_events` the rarest is merged into the most similar one, "no
+    change" included. Of more than 256 numbers (pictures), few principal components are taken. A
+    change that is far from all known ones is the unknown event, which earns nothing: 100 planks are
+    not 4.
 
     Args:
         max_events: The most events.
@@ -147,7 +146,7 @@ class DeltaEvents(NumberEvents):
             steps, told, rows = self._wide(episodes, parts)
         else:
             deltas = np.concatenate([np.diff(rows, axis=0) for rows in self._vectors_of(episodes)])
-            self._projection = same_information(deltas, parts)
+            self._projection = same_information(deltas, parts, len(names))
             told = deltas[(deltas != 0).any(axis=1)]
             steps, rows = len(deltas), told @ self._projection
         z, first, inverse, counts = np.unique(
@@ -396,18 +395,15 @@ def number_events(labels: np.ndarray, occurrences: np.ndarray) -> tuple[np.ndarr
 
 
 def same_information(
-    deltas: np.ndarray, parts: Sequence[np.ndarray], n_components: int | None = None
+    deltas: np.ndarray, parts: Sequence[np.ndarray], n_components: int
 ) -> np.ndarray:
-    """Return the projection that gives all parts as many components and the same variance.
+    """Return the projection that gives all parts the same variance, and not too many components.
 
     Args:
         deltas: Changes (n, d).
         parts: The components of each part.
-        n_components: The most components of a part; None for as many as the smallest part of
-            several components has.
+        n_components: The most components of a part; of larger ones the principal ones are taken.
     """
-    if n_components is None:
-        n_components = min((len(part) for part in parts if len(part) > 1), default=1)
     blocks = []
     for part in parts:
         values = deltas[:, part]
