@@ -144,7 +144,10 @@ def test_lengths_must_be_those_of_the_rewards(steps, n_observations, n_actions):
         "actions": np.zeros(n_actions),
         "rewards": np.zeros(steps),
     }
-    if n_observations != steps + 1:
+    if n_observations == n_actions + 1 != steps + 1:
+        with pytest.raises(ValueError, match=rf"rewards .*{steps}.*{n_actions}"):
+            Episode(**fields)
+    elif n_observations != steps + 1:
         with pytest.raises(ValueError, match=rf"observations .*{n_observations}.*{steps + 1}"):
             Episode(**fields)
     elif n_actions != steps:
@@ -186,6 +189,8 @@ def test_rewards_must_be_finite(value):
         ({"observations": [{"a": 1}, 2, 3, 4]}, "different keys"),
         ({"observations": {"a": [[0], [1, 2], [3], [4]]}}, r"observations\['a'\] is ragged"),
         ({"infos": [{}, {}]}, "infos has length 2, needed are 3"),
+        ({"rewards": [0.0, 1.0]}, "rewards has length 2, needed are 3: one for each action"),
+        ({"actions": [0, 1]}, "actions has length 2, needed are 3"),
     ],
 )
 def test_bad_input_is_explained(changes, message):

@@ -97,6 +97,13 @@ def _stack(values: Any, name: str) -> Tree:
     return array
 
 
+def _first_length(tree: Tree) -> int:
+    """Return the length of the first array of a tree, -1 if there is none."""
+    while isinstance(tree, Mapping | tuple) and tree:
+        tree = next(iter(tree.values() if isinstance(tree, Mapping) else tree))
+    return len(tree) if np.ndim(tree) else -1
+
+
 def _check_length(tree: Tree, length: int, name: str, hint: str) -> None:
     if isinstance(tree, (dict, tuple)):
         for key, part in tree.items() if isinstance(tree, dict) else enumerate(tree):
@@ -169,6 +176,9 @@ class Episode:
             _stack(self.observations, "observations"),
             _stack(self.actions, "actions"),
         )
+        acted = _first_length(actions)
+        if acted not in (steps, -1) and _first_length(observations) == acted + 1:
+            raise ValueError(f"rewards has length {steps}, needed are {acted}: one for each action")
         _check_length(
             observations,
             steps + 1,

@@ -29,6 +29,13 @@ def check_undo(undo: Undo | None) -> None:
             f'undo={undo!r}; "auto" to find losses in what is held, None for none, or a dict from '
             'the event that undoes to the one undone is needed, as in {"drop key": "key"}'
         )
+    for pair in undo.items():
+        for symbol in pair:
+            if not isinstance(symbol, Hashable):
+                raise ValueError(
+                    f"undo={undo!r} has {symbol!r}, which is no symbol; each event that undoes "
+                    "takes back one other"
+                )
     if both := [symbol for symbol in undo if symbol in set(undo.values())]:
         raise ValueError(f"undo has {both[0]!r} both as what undoes and as what is undone")
 

@@ -346,6 +346,12 @@ def test_bad_use(model, demos):
     one = np.zeros(1, int)
     with pytest.raises(ValueError, match=r"redistributed twice; give wrapped=True"):
         twice.add(one, one, one, one, one, [{"original_reward": 0.0, "redistributed": 0.0}])
+    logs = ar.AlignRudder().fit_events([["key", "door"]] * 3)
+    with pytest.raises(ValueError, match=r"none of the model's symbols.*give events="):
+        RedistributedReplayBuffer(100, *SPACES, "cpu", model=logs)
+    both = gym.spaces.Dict({"a": SPACES[0]})
+    with pytest.raises(ValueError, match=r"dict of \['a'\]; use RedistributedDictReplayBuffer"):
+        RedistributedNStepReplayBuffer(100, both, SPACES[1], "cpu", model=model)
     with pytest.raises(ValueError, match="settlement is 'info'; one of 'annealed'"):
         RedistributedReplayBuffer(100, *SPACES, "cpu", model=model, settlement="info")
 

@@ -276,6 +276,51 @@ def test_several_numbers_and_lists_are_vectors_too(space, obs, vector):
     assert batch[1].tolist() == [*vector, *vector, 1, *[0] * (len(vector) + 1)]
 
 
+def test_a_dict_of_vectors_and_numbers_has_blocks_as_well():
+    space = gym.spaces.Dict(
+        {
+            "place": gym.spaces.Box(-9, 9, (2,), np.int64),
+            "held": gym.spaces.Tuple([gym.spaces.Discrete(3, start=1), gym.spaces.MultiBinary(2)]),
+        }
+    )
+    seen = ProgressSpace(space, 2)
+    obs = {"place": np.array([4, -5]), "held": (np.int64(3), np.array([1, 0], np.int8))}
+    there = seen.append(obs, 1)
+    assert seen.space.contains(there)
+    flat = np.concatenate([gym.spaces.flatten(space[key], obs[key]) for key in space])
+    assert there["progress"].tolist() == [*[0] * (len(flat) + 1), *flat, 1]
+    batch = {
+        "place": np.array([[4, -5], [1, 2]]),
+        "held": (np.array([3, 1]), np.array([[1, 0], [0, 1]])),
+    }
+    both = seen.append(batch, np.array([1, 0]))["progress"]
+    np.testing.assert_array_equal(both[0], there["progress"])
+    other = {"place": np.array([1, 2]), "held": (1, np.array([0, 1]))}
+    np.testing.assert_array_equal(both[1], seen.append(other, 0)["progress"])
+    # A picture cannot be copied into blocks: the position alone, one-hot.
+    seen = ProgressSpace(gym.spaces.Dict({"eye": gym.spaces.Box(0, 255, (9, 9, 3), np.uint8)}), 3)
+    told = seen.append({"eye": np.zeros((9, 9, 3), np.uint8)}, 2)
+    assert told["progress"].tolist() == [0, 0, 1]
+
+
+def test_rewards_are_not_redistributed_twice(lake, model):
+    with pytest.raises(ValueError, match="is wrapped with RedistributeReward already"):
+        ar.RedistributeReward(ar.RedistributeReward(lake, model), model)
+    with pytest.raises(ValueError, match="is wrapped with RedistributeReward already"):
+        ar.SubTaskReward(ar.RedistributeReward(lake, model), model)
+
+
+def test_an_episode_that_is_left_before_it_is_settled_is_told_once(lake, model):
+    env = gym.wrappers.TimeLimit(ar.RedistributeReward(lake.unwrapped, model, "even"), 2)
+    play(env, [1, 1])
+    with pytest.warns(ar.AlignRudderWarning, match="put TimeLimit inside"):
+        env.reset()
+    play(env, [1, 1])  # warnings are errors here
+    lent = gym.wrappers.TimeLimit(ar.RedistributeReward(lake.unwrapped, model), 2)
+    for _ in range(2):
+        play(lent, [1, 1])
+
+
 @pytest.mark.parametrize("progress", [True, False])
 def test_spec_rebuilds_the_stack_and_survives_json(lake, model, tmp_path, rng, progress):
     path = tmp_path / "model.npz"

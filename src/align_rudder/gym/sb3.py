@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 
 from align_rudder.episodes import Episode, tree_index
 from align_rudder.gym.live import Tracker
@@ -92,11 +93,19 @@ class _Redistributing:
         wrapped: bool = False,
         **kwargs: Any,
     ) -> None:
+        space = args[1] if len(args) > 1 else kwargs.get("observation_space")
+        if isinstance(space, spaces.Dict) and not isinstance(self, DictReplayBuffer):
+            raise ValueError(
+                f"observations are a dict of {[*space]}; use RedistributedDictReplayBuffer for "
+                "them (Stable-Baselines3 has none for returns of several steps: n_steps=1)"
+            )
         super().__init__(*args, **kwargs)
         self.model, self.settlement = resolve_model(model), Settlement.of(settlement)
         self._logs = with_events(self.model, events)
         self._wrapped = wrapped
         self._stream = self._logs.vector_stream(self.n_envs)
+        if not wrapped:
+            self._stream.check_space(space)
         self._accounts = Accounts(self.settlement, self.n_envs, self.model.return_range_)
         self._written = 0  # transitions of each environment so far, also those overwritten
         self.restart()

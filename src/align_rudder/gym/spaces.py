@@ -81,9 +81,10 @@ class ProgressSpace:
     position where the episode stands holds x again, and a 1. A number becomes number × positions +
     position. So every position has inputs and a bias of its own, and less of what a network learns
     at one leaks into the next, while what holds everywhere is learned once. Several numbers
-    (MultiDiscrete) are taken as a vector of one-hots. A dict gets an entry "progress" (one-hot);
-    anything else, and a vector that would have more than 4096 entries with its blocks, becomes a
-    dict of "observation" and "progress".
+    (MultiDiscrete) are taken as a vector of one-hots. A dict gets an entry "progress": the blocks
+    of all its vectors and numbers, one after the other. Where it holds something else, a picture or
+    a text, or where there would be more than 4096 entries, "progress" is the position alone,
+    one-hot. Anything else becomes a dict of "observation" and "progress".
 
     Args:
         space: The observation space.
@@ -113,8 +114,16 @@ class ProgressSpace:
             dtype: Any = vector.dtype
             self.space = spaces.Box(low.astype(dtype), high.astype(dtype), dtype=dtype)
         elif isinstance(space, spaces.Dict):
-            self._kind = "dict"
-            self.space = _with_entry(space, key, one_hot)
+            self._kind, self._parts = "dict", space
+            low, high = _bounds(space) or (np.empty(0), np.empty(0))
+            if not fits_in_blocks((len(low),), n_cells):
+                low = high = np.empty(0)
+            self._width = len(low)
+            low, high = (
+                np.tile(np.append(ends, last), n_cells).astype(np.float32)
+                for ends, last in ((np.minimum(low, 0), 0), (np.maximum(high, 0), 1))
+            )
+            self.space = _with_entry(space, key, spaces.Box(low, high, dtype=np.float32))
         else:
             self._kind = "other"
             self.space = spaces.Dict({"observation": space, key: one_hot})
@@ -134,11 +143,15 @@ class ProgressSpace:
             return appended if isinstance(cell, np.ndarray) else np.int64(appended)
         if self._kind == "vector":
             return in_blocks(self._vector(obs), cell, self.n_cells)
-        one_hot = np.zeros((*np.shape(cell), self.n_cells), np.float32)
-        np.put_along_axis(one_hot, np.asarray(cell)[..., None], 1.0, axis=-1)
         if self._kind == "dict":
             assert isinstance(obs, Mapping)
-            return {**obs, self._key: one_hot}
+            batch = np.shape(cell)
+            seen = np.zeros((*batch, 0), np.float32)
+            if self._width:
+                seen = _flat(self._parts, obs, batch)
+            return {**obs, self._key: in_blocks(seen, cell, self.n_cells)[..., self._width :]}
+        one_hot = np.zeros((*np.shape(cell), self.n_cells), np.float32)
+        np.put_along_axis(one_hot, np.asarray(cell)[..., None], 1.0, axis=-1)
         return {"observation": obs, self._key: one_hot}
 
     def _vector(self, obs: Any) -> np.ndarray:
@@ -148,6 +161,44 @@ class ProgressSpace:
         at = np.asarray(obs) - self._choices.start
         parts = [np.eye(n, dtype=np.uint8)[at[..., i]] for i, n in enumerate(self._choices.nvec)]
         return np.concatenate(parts, axis=-1)
+
+
+def _bounds(space: spaces.Space[Any]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the least and largest values of a space as one vector; None if it is none."""
+    if isinstance(space, spaces.Box) and len(space.shape) < 2:
+        return np.ravel(space.low).astype(float), np.ravel(space.high).astype(float)
+    if isinstance(space, spaces.Discrete | spaces.MultiBinary | spaces.MultiDiscrete):
+        width = spaces.flatdim(space)
+        return np.zeros(width), np.ones(width)
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        found = [_bounds(part) for part in _parts(space)]
+        known = [ends for ends in found if ends is not None]
+        if len(known) < len(found) or not known:
+            return None
+        low, high = (np.concatenate(ends) for ends in zip(*known, strict=True))
+        return low, high
+    return None
+
+
+def _parts(space: spaces.Dict | spaces.Tuple) -> list[spaces.Space[Any]]:
+    return [*space.values()] if isinstance(space, spaces.Dict) else [*space]
+
+
+def _flat(space: spaces.Space[Any], obs: Any, batch: tuple[int, ...]) -> np.ndarray:
+    """Return an observation, or a batch of them, as one vector (…, d); numbers are one-hot."""
+    if isinstance(space, spaces.Dict):
+        parts = [_flat(part, obs[key], batch) for key, part in space.items()]
+        return np.concatenate(parts, axis=-1)
+    if isinstance(space, spaces.Tuple):
+        parts = [_flat(part, seen, batch) for part, seen in zip(space, obs, strict=True)]
+        return np.concatenate(parts, axis=-1)
+    if isinstance(space, spaces.Discrete):
+        return np.eye(int(space.n), dtype=np.float32)[np.asarray(obs) - int(space.start)]
+    if isinstance(space, spaces.MultiDiscrete):
+        at = (np.asarray(obs) - space.start).reshape(*batch, -1)
+        ones = [np.eye(n, dtype=np.float32)[at[..., i]] for i, n in enumerate(space.nvec.ravel())]
+        return np.concatenate(ones, axis=-1)
+    return np.asarray(obs, np.float32).reshape(*batch, -1)
 
 
 class TimeSpace:

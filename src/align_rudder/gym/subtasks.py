@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from align_rudder.gym.spaces import ProgressSpace
-from align_rudder.gym.wrapper import Redistributing, copied, paid_by_environment
+from align_rudder.gym.wrapper import Redistributing, check_not_wrapped, copied, paid_by_environment
 from align_rudder.model import AlignRudder
 from align_rudder.settlement import Account
 
@@ -70,6 +70,7 @@ class SubTaskReward(gym.Wrapper, Redistributing):
         successes: float = 100,
         observe_subgoal: bool = True,
     ) -> None:
+        check_not_wrapped(env)
         gym.Wrapper.__init__(self, env)
         self._set_up(model, settlement, gamma, fade, successes, observe_subgoal=observe_subgoal)
         fitted = self.model

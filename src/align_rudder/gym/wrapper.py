@@ -22,6 +22,7 @@ __all__ = [
     "INFO_KEYS",
     "RedistributeReward",
     "Redistributing",
+    "check_not_wrapped",
     "copied",
     "resolve_model",
     "warn_of_keys",
@@ -84,6 +85,17 @@ def warn_of_keys(info: Mapping[str, Any]) -> None:
         warn(f"the environment's info has {taken}, which this wrapper replaces", stacklevel=5)
 
 
+def check_not_wrapped(env: Any) -> None:
+    """Raise a `ValueError` if the rewards of an environment are redistributed already."""
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, Redistributing):
+            raise ValueError(
+                f"the environment is wrapped with {type(env).__name__} already, so that its "
+                "rewards would be redistributed twice; wrap env.unwrapped or leave one out"
+            )
+        env = env.env
+
+
 class Redistributing(RecordConstructorArgs):
     """What the wrapper of one environment, that of many and that of sub-tasks share."""
 
@@ -122,7 +134,7 @@ class Redistributing(RecordConstructorArgs):
         self.settlement = Settlement(settlement, gamma, fade, successes)
         self.model = resolve_model(model)
         self._obs: Any = None
-        self._seen_info = False
+        self._seen_info = self._seen_unfinished = False
 
     def _begin(self) -> None:
         """Take what episodes return from the model, which may have been aligned again."""
@@ -136,6 +148,17 @@ class Redistributing(RecordConstructorArgs):
         if not observed or stream.n_cells == 0:  # an LSTM has no positions
             return None
         return ProgressSpace(space, stream.n_cells)
+
+    def _warn_of_unfinished(self) -> None:
+        """Warn, once, of an episode that was left before it was settled."""
+        if self.settlement.kind in ("even", "mean", "last") and not self._seen_unfinished:
+            self._seen_unfinished = True
+            warn(
+                "an episode was left before its end, so that its rewards do not sum to its "
+                "return. A time limit around this wrapper does that: put TimeLimit inside, "
+                "RedistributeReward(TimeLimit(env, n), model)",
+                stacklevel=4,
+            )
 
     def _look_at(self, info: Mapping[str, Any]) -> None:
         """Warn, once, of entries of the environment's info that are replaced."""
@@ -192,6 +215,7 @@ class RedistributeReward(gym.Wrapper, Redistributing):
         observe_progress: bool = True,
         events: EventFunction | None = None,
     ) -> None:
+        check_not_wrapped(env)
         gym.Wrapper.__init__(self, env)
         observed = {"observe_progress": observe_progress, "events": events}
         self._set_up(model, settlement, gamma, fade, successes, **observed)
@@ -209,6 +233,8 @@ class RedistributeReward(gym.Wrapper, Redistributing):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         obs, info = self.env.reset(seed=seed, options=options)
+        if self._running and self._stream.given:
+            self._warn_of_unfinished()
         self._stream.reset(obs)
         self._begin()
         self._account.reset()
