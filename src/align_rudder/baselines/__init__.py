@@ -8,13 +8,20 @@ from align_rudder.baselines.dqfd import learn_dqfd
 from align_rudder.baselines.gail import learn_gail
 from align_rudder.baselines.ircr import learn_ircr
 from align_rudder.baselines.learners import learn_align_rudder, learn_q
-from align_rudder.baselines.protocol import Protocol, Result, Trial, behavioural_cloning
+from align_rudder.baselines.protocol import (
+    OptimalProtocol,
+    Protocol,
+    Result,
+    Trial,
+    behavioural_cloning,
+)
 from align_rudder.baselines.rrd import learn_rrd
 from align_rudder.baselines.rudder import learn_rudder
 from align_rudder.baselines.sqil import learn_sqil
 from align_rudder.tasks.mdp import TabularMDP, optimal_policy, rollout
 
 __all__ = [
+    "OptimalProtocol",
     "Protocol",
     "Result",
     "TabularMDP",

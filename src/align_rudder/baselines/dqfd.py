@@ -167,8 +167,8 @@ def learn_dqfd(
             + λ_E \left(\max_b [Q(s, b) + ℓ(a, b)] - Q(s, a)\right)
 
         where y₁ = r + γ max Q(s′, ·) and yₙ = r + γ r′ + … + γⁿ max Q(s⁽ⁿ⁾, ·), both without the
-        maximum after the end of the episode, by the target or by the time limit; ℓ(a, b) is the margin for b ≠ a,
-        else 0; the last term is there for demonstrations only. Targets are held fixed, so the slope
+        maximum after the end of the episode, by the target or by the time limit; ℓ(a, b) is the
+        margin for b ≠ a, else 0; the last term is there for demonstrations only. Targets are held fixed, so the slope
         of the first two is −λ(y − Q(s, a)), and the third lowers the rival that attains the maximum
         and raises a, both by λ_E. Transitions of a batch are taken one after the other, each with
         step η w; the sum of a batch is not divided by its size.

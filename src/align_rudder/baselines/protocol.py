@@ -13,9 +13,9 @@ import numpy as np
 from align_rudder.baselines.kernels import evaluate, seeded
 from align_rudder.episodes import Episode
 from align_rudder.files import Number, Whole, check_values
-from align_rudder.tasks.mdp import TabularMDP
+from align_rudder.tasks.mdp import TabularMDP, best_return
 
-__all__ = ["Protocol", "Result", "Trial", "behavioural_cloning"]
+__all__ = ["OptimalProtocol", "Protocol", "Result", "Trial", "behavioural_cloning"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,27 @@ class Protocol:
                 f"max_episodes={self.max_episodes} ends a trial before its first evaluation, after "
                 f"{self.evaluate_every} episodes"
             )
+
+    def goal(self, mdp: TabularMDP, returns: Sequence[float]) -> float:
+        """Return the mean return at which a trial has succeeded."""
+        mean = float(np.mean(returns))
+        if mean == 0:
+            raise ValueError(
+                "the mean return of the demonstrations is 0, and so is any share of it; give "
+                "demonstrations that earned something"
+            )
+        # Below zero, falling short by a fifth is a return that is a fifth more negative.
+        return (self.target if mean > 0 else 2 - self.target) * mean
+
+
+@dataclass(frozen=True)
+class OptimalProtocol(Protocol):
+    """The target is a share of what the best policy earns, whatever the demonstrations did."""
+
+    def goal(self, mdp: TabularMDP, returns: Sequence[float]) -> float:
+        """Return the mean return at which a trial has succeeded."""
+        best = best_return(mdp)
+        return (self.target if best > 0 else 2 - self.target) * best
 
 
 @dataclass(frozen=True)
@@ -119,15 +140,8 @@ class Trial:
             np.flatnonzero(mdp.starts),
         )
         self.rng = seeded(self.seed)
-        mean = float(np.mean([e.ret for e in demonstrations] if returns is None else returns))
-        if mean == 0:
-            raise ValueError(
-                "the mean return of the demonstrations is 0, and so is any share of it; give "
-                "demonstrations that earned something"
-            )
-        # Below zero, falling short by a fifth is a return that is a fifth more negative.
-        share = self.protocol.target
-        self.target = (share if mean > 0 else 2 - share) * mean
+        shown = [e.ret for e in demonstrations] if returns is None else returns
+        self.target = self.protocol.goal(mdp, shown)
 
     def cloned(self, scale: float, mean: float = 0.0) -> np.ndarray:
         """Return a Q-table initialised by `behavioural_cloning`."""

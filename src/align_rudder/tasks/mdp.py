@@ -12,7 +12,7 @@ from align_rudder._compile import njit
 from align_rudder.episodes import Episode
 from align_rudder.files import Flags, Floats, Ints, check_arrays
 
-__all__ = ["Outcome", "TabularMDP", "optimal_policy", "rollout", "slippery"]
+__all__ = ["Outcome", "TabularMDP", "best_return", "optimal_policy", "rollout", "slippery"]
 
 Outcome = tuple[float, int, float, bool]
 """Probability, next state, reward, and whether the episode ends."""
@@ -248,6 +248,17 @@ def optimal_policy(mdp: TabularMDP, gamma: float = 0.99, tolerance: float = 1e-1
     future = np.where(mdp.terminal, 0.0, gamma * values[mdp.next_states])
     q = (probabilities * (mdp.rewards + future)).sum(axis=2)
     return (q >= q.max(axis=1, keepdims=True) - 1e-9).argmax(axis=1)
+
+
+def best_return(mdp: TabularMDP) -> float:
+    """Return what the best policy earns on average, by going back from the last step."""
+    value = np.zeros(mdp.n_states)
+    probabilities = mdp.probabilities
+    for t in range(mdp.horizon, 0, -1):
+        future = np.where(mdp.terminal, 0.0, value[mdp.next_states])
+        gain = mdp.rewards * mdp.time_factor[t] + future
+        value = (probabilities * gain).sum(axis=2).max(axis=1)
+    return float(mdp.starts @ value)
 
 
 def rollout(
