@@ -168,10 +168,10 @@ def learn_dqfd(
 
         where y₁ = r + γ max Q(s′, ·) and yₙ = r + γ r′ + … + γⁿ max Q(s⁽ⁿ⁾, ·), both without the
         maximum after the end of the episode, by the target or by the time limit; ℓ(a, b) is the
-        margin for b ≠ a, else 0; the last term is there for demonstrations only. Targets are held fixed, so the slope
-        of the first two is −λ(y − Q(s, a)), and the third lowers the rival that attains the maximum
-        and raises a, both by λ_E. Transitions of a batch are taken one after the other, each with
-        step η w; the sum of a batch is not divided by its size.
+        margin for b ≠ a, else 0; the last term is there for demonstrations only. Targets are held
+        fixed, so the slope of the first two is −λ(y − Q(s, a)), and the third lowers the rival that
+        attains the maximum and raises a, both by λ_E. Transitions of a batch are taken one after
+        the other, each with step η w; the sum of a batch is not divided by its size.
 
         Transition i is drawn with probability P(i) ∝ (abs(y₁ − Q) + bonus)^α, one from each of as
         many equal parts of the total as the batch has, and weighs w = (P(i) / min P)^−β, with the

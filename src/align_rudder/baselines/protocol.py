@@ -105,6 +105,7 @@ class Trial:
         returns: The returns that set the target; None for those of the demonstrations.
 
     Attributes:
+        observed: What is seen of each state (S,).
         paths: States (T+1,), actions (T,) and rewards (T,) of each demonstration.
         ended: Whether each demonstration came to an end by itself, not by the time limit.
     """
@@ -130,6 +131,7 @@ class Trial:
             states = _whole_numbers("observations", episode.observations, mdp.n_states, i)
             actions = _whole_numbers("actions", episode.actions, mdp.n_actions, i)
             self.paths.append((states, actions, np.asarray(episode.rewards)))
+        self.observed = mdp.observed.astype(np.int64)
         self.ended = [not episode.truncated for episode in self.demonstrations]
         self.tables = (
             mdp.next_states,
@@ -164,7 +166,7 @@ class Trial:
                 on q.
         """
         p = self.protocol
-        judge = judge or partial(evaluate, q)
+        judge = judge or partial(evaluate, q, self.observed)
         curve: list[float] = []
         steps, solved = 0, False
         while not solved and (len(curve) + 1) * p.evaluate_every <= p.max_episodes:

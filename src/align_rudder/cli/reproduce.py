@@ -26,7 +26,8 @@ __all__ = ["Reproduce", "Tune"]
 
 _METHODS = (
     f"Methods to run: {', '.join(COMPARED)}; variants of Align-RUDDER: {', '.join(VARIANTS)}; of "
-    f"rooms and poor: {', '.join(FAIR)}; of {KEY_CHEST}: {', '.join(MODELS)}. All of the study if left out. The LSTMs need the extra jax."
+    f"rooms and poor: {', '.join(FAIR)}; of {KEY_CHEST}: {', '.join(MODELS)}. All of the study if "
+    "left out. The LSTMs need the extra jax."
 )
 
 

@@ -1,4 +1,4 @@
-"""What a method of a comparison is: a learner, the grid of its hyper-parameters, how it is drawn."""
+"""A method of a comparison: a learner, and the values of its hyper-parameters that are tried."""
 
 from __future__ import annotations
 

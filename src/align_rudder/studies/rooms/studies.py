@@ -106,9 +106,7 @@ def _report(
     panels = []
     published = study if study in ("four-rooms", "eight-rooms") else ""
     goal = f"{protocol.target:.0%}".replace("%", " %") + " of the best" * STUDIES[study].optimal
-    for _, cells in groupby(
-        found, key=lambda s: (s.setting.rooms, s.setting.slip, s.setting.noise)
-    ):
+    for _, cells in groupby(found, key=lambda s: _title(s.setting)):
         group = list(cells)
         title = _title(group[0].setting)
         tables.append(episode_table(f"Episodes to {goal}, {title}", group, cap, published))
