@@ -15,14 +15,14 @@ __all__ = ["FAIR_METHODS", "SAMPLE"]
 # Wide enough that a choice inside is one; the product is sampled.
 _INITIAL = {
     "initial_mean": (0.0, 0.01, 0.02, 0.05, 0.1, 0.2),
-    "initial_scale": (0.1, 0.3, 0.5, 1.0),
+    "initial_scale": (0.03, 0.1, 0.3, 0.6, 1.0),
 }
 _GAMMA = {"gamma": (0.8, 0.9, 0.95, 0.97, 0.99, 1.0)}
 _BELOW_1 = {"gamma": (0.8, 0.9, 0.95, 0.97, 0.99)}
 _TRACES = {
     **_INITIAL,
     **_GAMMA,
-    "learning_rate": (0.05, 0.1, 0.2, 0.4),
+    "learning_rate": (0.05, 0.1, 0.2, 0.4, 0.7),
     "trace": (0.0, 0.5, 0.7, 0.8, 0.9, 0.95),
 }
 _REPLAYED = {**_TRACES, "trace": (0.0, 0.3, 0.5, 0.7, 0.8, 0.9)}
@@ -87,7 +87,7 @@ FAIR_METHODS: dict[str, Method] = {
         {
             **_INITIAL,
             **_BELOW_1,
-            "learning_rate": (0.05, 0.1, 0.2, 0.4),
+            "learning_rate": (0.05, 0.1, 0.2, 0.4, 0.7),
             "temperature": (1e-2, 1e-3, 1e-4, 1e-5),
         },
         absorbing=True,
