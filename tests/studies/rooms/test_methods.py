@@ -56,7 +56,7 @@ def test_the_chosen_parameters_come_from_the_grids():
     for name in (*COMPARED, *FAIR):
         assert chosen[name] in METHODS[name].configurations()
     poor = chosen_parameters(study="poor")
-    for name in set(FAIR) - {"rudder-discounted"}:
+    for name in FAIR:
         assert poor[name] in METHODS[name].configurations()
     assert poor["top-5"] == {**poor["default"], "options": {"top_n": 5}}
     assert chosen["kappa"] == {**chosen["align-rudder"], "method": "kappa"}

@@ -30,8 +30,7 @@ _REPLAYED = {**_TRACES, "trace": (0.0, 0.3, 0.5, 0.7, 0.8, 0.9)}
 
 def _fair(label: str, learner: str, color: str, marker: str, grid: Any, **fixed: Any) -> Method:
     """Return a method with a discount and wide initial values in its grid."""
-    network = ("random_episodes",) if learner == "learn_rudder" else None
-    return Method(label, learner, color, marker, grid, fixed, network, sample=SAMPLE)
+    return Method(label, learner, color, marker, grid, fixed, sample=SAMPLE)
 
 
 def _variant(label: str, color: str, marker: str, **options: Any) -> Method:
@@ -71,13 +70,6 @@ FAIR_METHODS: dict[str, Method] = {
             "n_step": (1, 3, 5, 10, 20),
             "pretraining_steps": (0, 30, 100, 300),
         },
-    ),
-    "rudder-discounted": _fair(
-        "RUDDER (LSTM)",
-        "learn_rudder",
-        "sky",
-        "P",
-        {**_TRACES, "random_episodes": (5, 20)},
     ),
     "sqil-discounted": _fair(
         "SQIL, told the goal's value",

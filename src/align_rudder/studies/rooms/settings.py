@@ -89,7 +89,7 @@ STUDIES = {
     "rooms": Study([(4, 0.01, 15), (8, 0.01, 15)], FAIR, (2, 5, 10), known=FAIR),
     "poor": Study(
         [(8, 0.1, 15)],
-        tuple(name for name in POOR if name != "rudder-discounted"),
+        POOR,
         (2, 5, 10),
         trials=50,
         noises=(0.3, 0.5, 0.7),
@@ -131,7 +131,7 @@ SEARCHES = {
     "paper": Search(COMPARED, _BOTH, "both tasks, (2, 10) demonstrations", "four-rooms", 10),
     "rooms": Search(FAIR, _BOTH, "both tasks, 2 and 10 demonstrations", "rooms", 5),
     "poor": Search(
-        tuple(name for name in FAIR if name != "rudder-discounted"),
+        FAIR,
         _RANDOM,
         "30, 50 and 70 % random actions, 2 and 10 demonstrations",
         "poor",
