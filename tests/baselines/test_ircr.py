@@ -54,7 +54,9 @@ def test_the_learner_is_guided_by_the_episodes_in_its_memory_and_no_others():
     for i in range(2):
         tally(*credit[1:], memory, i, 1)
     room = np.empty(12), np.zeros(12, np.int64)
-    _train(q, credit, memory, 2, 1, (0.1, 0.5, 0.9, True), room, trial.tables, 1.0, 20, trial.rng)
+    rule = (0.1, 0.5, 0.9, True)
+    tables = trial.tables
+    _train(q, trial.observed, credit, memory, 2, 1, rule, room, tables, 1.0, 20, trial.rng)
     assert memory[5][0] == 20
     assert np.ptp(memory[3]) > 0
     np.testing.assert_allclose(credit[0], brute_force(memory, (5, 2)), atol=1e-12)

@@ -24,7 +24,7 @@ def test_demonstrations_stay_and_the_agents_oldest_is_overwritten():
     for _ in range(5):
         slot = next_slot(cursor, 2, 3)
         played.append(slot)
-        n = play(q, memory, slot, trial.tables, 0.5, trial.rng)
+        n = play(q, trial.observed, memory, slot, trial.tables, 0.5, trial.rng)
         assert n == lengths[slot] <= 12
         assert returns[slot] == ends[slot] == (states[slot, n] == 4)
         moved = np.clip(states[slot, :n] + np.where(actions[slot, :n] == 1, 1, -1), 0, None)
@@ -39,7 +39,7 @@ def test_demonstrations_stay_and_the_agents_oldest_is_overwritten():
 def test_an_episode_that_does_not_end_is_cut_off_by_the_time_limit():
     trial, memory = memory_of(5, 1)
     to_the_left = np.tile([1.0, 0.0], (5, 1))
-    assert play(to_the_left, memory, 2, trial.tables, 0.0, trial.rng) == 12
+    assert play(to_the_left, trial.observed, memory, 2, trial.tables, 0.0, trial.rng) == 12
     assert not memory[4][2]
 
 

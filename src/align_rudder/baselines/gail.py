@@ -16,6 +16,7 @@ from align_rudder.files import Number, check_values
 from align_rudder.tasks.mdp import TabularMDP
 
 __all__ = [
+    "REWARDS",
     "advantages",
     "discriminate",
     "imitation_reward",
@@ -26,6 +27,8 @@ __all__ = [
 
 _POSITIVE, _NEGATIVE, _DIFFERENCE = 0, 1, 2
 _TINY = 1e-300
+REWARDS = {"positive": _POSITIVE, "negative": _NEGATIVE, "difference": _DIFFERENCE}
+"""What the discriminator may pay, as the kernels count it."""
 
 
 @njit(cache=True, nogil=True)
@@ -209,9 +212,8 @@ def learn_gail(
         (A_t / rms A) ∇ log b(a_t) plus the slope of the entropy of π. V continues at the time
         limit, of which the state is not aware; in an absorbing state it is r / (1 − γ).
     """
-    kinds = {"positive": _POSITIVE, "negative": _NEGATIVE, "difference": _DIFFERENCE}
-    if reward not in kinds:
-        raise ValueError(f"reward={reward!r} is not known; use one of {sorted(kinds)}")
+    if reward not in REWARDS:
+        raise ValueError(f"reward={reward!r} is not known; use one of {sorted(REWARDS)}")
     check_values(
         policy_rate=(policy_rate, Number(above=0)),
         value_rate=(value_rate, Number(above=0, high=1)),
@@ -224,7 +226,7 @@ def learn_gail(
     logits = trial.cloned(initial_scale)
     values, scores = np.zeros(mdp.n_states), np.zeros_like(logits)
     rates = map(float, (policy_rate, value_rate, discriminator_rate, gamma, trace, entropy))
-    rule = (*rates, kinds[reward], bool(absorbing))
+    rule = (*rates, REWARDS[reward], bool(absorbing))
     shown = _pairs_of(trial, absorbing)
     return trial.run(logits, partial(_train, logits, values, scores, shown, rule))
 

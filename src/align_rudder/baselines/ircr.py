@@ -47,14 +47,14 @@ def guide(guidance, sums, counts, returns):
 
 
 @njit(cache=True, nogil=True)
-def _train(q, credit, memory, kept, replays, rule, room, tables, epsilon, episodes, rng):
+def _train(q, observed, credit, memory, kept, replays, rule, room, tables, epsilon, episodes, rng):
     """Learn q in place for some episodes; return the steps taken."""
     guidance, sums, counts = credit
     steps = 0
     for _ in range(episodes):
         slot = next_slot(memory[5], kept, len(memory[2]) - kept)
         tally(sums, counts, memory, slot, -1)  # the oldest, which is overwritten
-        steps += play(q, memory, slot, tables, epsilon, rng)
+        steps += play(q, observed, memory, slot, tables, epsilon, rng)
         tally(sums, counts, memory, slot, 1)
         guide(guidance, sums, counts, memory[3][: filled(memory, kept)])
         learn_from(q, guidance, memory, slot, rule, room)
@@ -77,6 +77,7 @@ def learn_ircr(
     initial_scale: float = 0.3,
     initial_mean: float = 0.02,
     protocol: Protocol | None = None,
+    returns: Sequence[float] | None = None,
 ) -> Result:
     r"""Learn by IRCR, iterative relative credit refinement (Gangwani et al. 2020), on a table.
 
@@ -86,7 +87,8 @@ def learn_ircr(
 
     Args:
         mdp: The environment.
-        demonstrations: Kept in the memory for good; observations are states.
+        demonstrations: Kept in the memory for good; observations are states. May be empty, if
+            `returns` are given.
         seed: Seed of the trial.
         learning_rate: Learning rate.
         trace: λ; 0 is one-step Q-learning, above it Q(λ).
@@ -98,6 +100,7 @@ def learn_ircr(
         initial_scale: Value of a demonstrated action.
         initial_mean: Mean value of the actions where no demonstration was.
         protocol: How the trial is run and judged.
+        returns: The returns that set the target; None for those of the demonstrations.
 
     Notes:
         The guidance reward of a pair, over the episodes τ in memory that hold it, is
@@ -125,7 +128,7 @@ def learn_ircr(
         replays=(replays, Whole(0)),
         capacity=(capacity, Whole(1)),
     )
-    trial = Trial(mdp, demonstrations, protocol, seed)
+    trial = Trial(mdp, demonstrations, protocol, seed, returns)
     q = trial.cloned(initial_scale, initial_mean)
     memory, kept = new_memory(trial, int(capacity)), len(trial.paths)
     credit = np.zeros_like(q), np.zeros_like(q), np.zeros(q.shape, np.int64)
@@ -134,4 +137,5 @@ def learn_ircr(
     width = memory[1].shape[1]
     rule = (float(learning_rate), float(trace), float(gamma), bool(absorbing))
     room = np.empty(width), np.zeros(width, np.int64)
-    return trial.run(q, partial(_train, q, credit, memory, kept, int(replays), rule, room))
+    train = partial(_train, q, trial.observed, credit, memory, kept, int(replays), rule, room)
+    return trial.run(q, train)

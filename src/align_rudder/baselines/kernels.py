@@ -134,11 +134,11 @@ def trace_backup(q, states, actions, rewards, parts, n, learning_rate, trace, bo
 
 
 @njit(cache=True, nogil=True)
-def evaluate(q, tables, epsilon, episodes, rng):
+def evaluate(q, observed, tables, epsilon, episodes, rng):
     """Return the mean return of the ε-greedy policy, spread evenly over the start states."""
-    policy = np.empty(q.shape[0], np.int64)
-    for s in range(q.shape[0]):
-        policy[s] = greedy(q, s)
+    policy = np.empty(len(observed), np.int64)
+    for s in range(len(observed)):
+        policy[s] = greedy(q, observed[s])
     starts, total = tables[5], 0.0
     for i in range(episodes):
         s = starts[i * len(starts) // episodes]

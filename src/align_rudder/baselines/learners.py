@@ -28,7 +28,15 @@ from align_rudder.settlement import ENOUGH, FAILURE, Settlement
 from align_rudder.tasks.mdp import TabularMDP
 from align_rudder.tracking import take_back
 
-__all__ = ["learn_align_rudder", "learn_q"]
+__all__ = [
+    "account_of",
+    "events_of",
+    "learn_align_rudder",
+    "learn_q",
+    "note_kind",
+    "run_tables",
+    "trace_rule",
+]
 
 _Q, _TRACE, _WINDOW = 0, 1, 2
 _SHARES, _ANNEALED, _EVEN, _MEAN, _POTENTIAL, _LAST, _BESIDE = range(7)
@@ -74,10 +82,41 @@ def _event(events, tables, s, a, k, last):
 
 
 @njit(cache=True, nogil=True)
+def note_kind(row, history, count, event, score, cell, undoes, wide):
+    """Add an event where each kind is paid once, in any order; return as `_moved` does.
+
+    `row` holds how often each kind is there, and the cell is how many kinds that pay are.
+    """
+    change, kind = 1, event
+    if len(undoes):
+        if undoes[event, 0] >= 0:
+            at = count - 1
+            while at >= 0 and not (undoes[event] == history[at]).any():
+                at -= 1
+            if at < 0:
+                return score, cell, count
+            change, kind = -1, history[at]
+            history[at : count - 1] = history[at + 1 : count].copy()
+        else:
+            history[count] = event
+        count += change
+    held = row[kind]
+    row[kind] += change
+    if (held == 0.0 or row[kind] == 0.0) and wide[kind, 0] > 0.0:
+        return score + change * wide[kind, 0], cell + change, count
+    return score, cell, count
+
+
+@njit(cache=True, nogil=True)
 def _moved(row, history, count, event, score, cell, events, scorer):
-    """Add an event; return score, cell and the number of events that count."""
+    """Add an event; return score, cell and the number of events that count.
+
+    A scorer without bounds knows no order: each kind of event is paid once.
+    """
     wide, bounds, gap, skipped, places = scorer
     undoes = events[4]
+    if not len(bounds):
+        return note_kind(row, history, count, event, score, cell, undoes, wide)
     if len(undoes):
         if undoes[event, 0] >= 0:
             before = (score, cell, 0)
@@ -257,12 +296,9 @@ def learn_q(
         gamma=(gamma, Number(0, 1)),
     )
     trial = Trial(mdp, demonstrations, protocol, seed, returns)
-    q = trial.cloned(initial_scale, initial_mean)
     method = _TRACE if trace > 0 else _Q
     rule = (method, float(learning_rate), float(trace), 1, float(gamma), True)
-    observed = mdp.observed.astype(np.int64)
-    judge = partial(_evaluate_places, q, _NO_PROFILE, observed) if _hidden(mdp) else None
-    return trial.run(q, partial(_train, q, _NO_PROFILE, rule, observed), judge)
+    return run_tables(trial, trial.cloned(initial_scale, initial_mean), _NO_PROFILE, 1, rule)
 
 
 def learn_align_rudder(
@@ -348,20 +384,35 @@ def learn_align_rudder(
     returns = None if demonstrations else getattr(model, "returns_", None)
     trial = Trial(mdp, demonstrations, protocol, seed, returns)
     profile, n_tables = _profile_of(model, mdp, events, kind, progress, subtasks)
-    q = np.tile(trial.cloned(initial_scale, initial_mean), (n_tables, 1))
     seen = 1 if method == "direct" else int(window)
     numbers = (float(learning_rate), float(trace), seen, float(gamma), bool(bootstrap))
-    observed = mdp.observed.astype(np.int64)
-    train = partial(_train, q, profile, (methods[method], *numbers), observed)
-    tables = q.reshape(n_tables, mdp.n_observations, -1)
-    plain = n_tables == 1 and not _hidden(mdp)
-    judge = None if plain else partial(_evaluate_places, q, profile, observed)
-    return trial.run(tables if n_tables > 1 else q, train, judge)
+    initial = trial.cloned(initial_scale, initial_mean)
+    return run_tables(trial, initial, profile, n_tables, (methods[method], *numbers))
 
 
-def _hidden(mdp: TabularMDP) -> bool:
-    """Return whether an agent cannot tell all states apart."""
-    return not np.array_equal(mdp.observed, np.arange(mdp.n_states))
+def run_tables(
+    trial: Trial, initial: np.ndarray, profile: tuple[Any, ...], n_tables: int, rule: Any
+) -> Result:
+    """Run a trial with a table of values for each position, all of them the same at first.
+
+    Args:
+        trial: The trial.
+        initial: The first values (O, A).
+        profile: What the kernels need of a model.
+        n_tables: How many positions there are.
+        rule: How values are learned.
+    """
+    q = np.tile(initial, (n_tables, 1))
+    train = partial(_train, q, profile, rule, trial.observed)
+    if n_tables == 1:
+        return trial.run(q, train)
+    judge = partial(_evaluate_places, q, profile, trial.observed)
+    return trial.run(q.reshape(n_tables, *initial.shape), train, judge)
+
+
+def trace_rule(learning_rate: float, trace: float, gamma: float) -> tuple[Any, ...]:
+    """Return the rule of Q(λ) by a trace that bootstraps."""
+    return _TRACE, float(learning_rate), float(trace), 1, float(gamma), True
 
 
 def _profile_of(
@@ -373,6 +424,41 @@ def _profile_of(
     subtasks: bool,
 ) -> tuple[tuple[Any, ...], int]:
     """Return what the kernels need of a model, and how many tables there are."""
+    events = events_of(model, mdp, outcomes)
+    n, cells = mdp.n_observations, np.arange(model.scorer_.n_cells)
+    offset_of, part_of, n_tables = np.zeros_like(cells), np.zeros_like(cells), 1
+    if subtasks:
+        counts = [len(strategy.subgoals) + 1 for strategy in model.strategies_]
+        widths = np.diff(model.scorer_.bounds)
+        first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+        part_of = model.subgoal_table() + np.repeat(first, widths)
+        offset_of, n_tables = part_of * n, sum(counts)
+    elif progress:
+        offset_of, n_tables = cells * n, len(cells)
+    scorer = (*model.scorer_.tables, model.tables_.places)
+    settled = account_of(model, settlement)
+    return (events, scorer, offset_of, part_of, float(model.scale_), settled), n_tables
+
+
+def account_of(model: AlignRudder, settlement: Settlement | None) -> tuple[Any, ...]:
+    """Return how the kernels settle: the kind, its numbers, and what was paid back so far."""
+    kind = _SETTLED[None if settlement is None else settlement.kind]
+    chosen = settlement or Settlement()
+    account = (chosen.gamma, chosen.fade, chosen.successes, *model.return_range_)
+    return kind, *map(float, account), np.zeros(1)
+
+
+def events_of(
+    model: AlignRudder, mdp: TabularMDP, outcomes: np.ndarray | None = None
+) -> tuple[Any, ...]:
+    """Return what the kernels need to know of the events of a table.
+
+    Args:
+        model: The fitted model.
+        mdp: The environment.
+        outcomes: The model's event of each outcome of the table; None to take them from its states
+            or symbols.
+    """
     encoder = getattr(model, "events_", None)
     if encoder is None:
         raise ValueError("a tabular learner needs a fitted model; this one is not fitted")
@@ -396,23 +482,7 @@ def _profile_of(
         event_of = _events_of_states(base, mdp.n_states)
     undoes = model.tables_.undoes
     undoes = _NO_EVENTS[4] if undoes is None else undoes
-    events = (event_of, labels, level, done, undoes)
-    n, cells = mdp.n_observations, np.arange(model.scorer_.n_cells)
-    offset_of, part_of, n_tables = np.zeros_like(cells), np.zeros_like(cells), 1
-    if subtasks:
-        counts = [len(strategy.subgoals) + 1 for strategy in model.strategies_]
-        widths = np.diff(model.scorer_.bounds)
-        first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-        part_of = model.subgoal_table() + np.repeat(first, widths)
-        offset_of, n_tables = part_of * n, sum(counts)
-    elif progress:
-        offset_of, n_tables = cells * n, len(cells)
-    kind = _SETTLED[None if settlement is None else settlement.kind]
-    chosen = settlement or Settlement()
-    account = (chosen.gamma, chosen.fade, chosen.successes, *model.return_range_)
-    scorer = (*model.scorer_.tables, model.tables_.places)
-    settled = (kind, *map(float, account), np.zeros(1))
-    return (events, scorer, offset_of, part_of, float(model.scale_), settled), n_tables
+    return event_of, labels, level, done, undoes
 
 
 def _events_of_states(events: EventEncoder, n_states: int) -> np.ndarray:

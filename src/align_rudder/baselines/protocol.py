@@ -13,9 +13,9 @@ import numpy as np
 from align_rudder.baselines.kernels import evaluate, seeded
 from align_rudder.episodes import Episode
 from align_rudder.files import Number, Whole, check_values
-from align_rudder.tasks.mdp import TabularMDP
+from align_rudder.tasks.mdp import TabularMDP, best_return
 
-__all__ = ["Protocol", "Result", "Trial", "behavioural_cloning"]
+__all__ = ["OptimalProtocol", "Protocol", "Result", "Trial", "behavioural_cloning"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,27 @@ class Protocol:
                 f"{self.evaluate_every} episodes"
             )
 
+    def goal(self, mdp: TabularMDP, returns: Sequence[float]) -> float:
+        """Return the mean return at which a trial has succeeded."""
+        mean = float(np.mean(returns))
+        if mean == 0:
+            raise ValueError(
+                "the mean return of the demonstrations is 0, and so is any share of it; give "
+                "demonstrations that earned something"
+            )
+        # Below zero, falling short by a fifth is a return that is a fifth more negative.
+        return (self.target if mean > 0 else 2 - self.target) * mean
+
+
+@dataclass(frozen=True)
+class OptimalProtocol(Protocol):
+    """The target is a share of what the best policy earns, whatever the demonstrations did."""
+
+    def goal(self, mdp: TabularMDP, returns: Sequence[float]) -> float:
+        """Return the mean return at which a trial has succeeded."""
+        best = best_return(mdp)
+        return (self.target if best > 0 else 2 - self.target) * best
+
 
 @dataclass(frozen=True)
 class Result:
@@ -84,6 +105,7 @@ class Trial:
         returns: The returns that set the target; None for those of the demonstrations.
 
     Attributes:
+        observed: What is seen of each state (S,).
         paths: States (T+1,), actions (T,) and rewards (T,) of each demonstration.
         ended: Whether each demonstration came to an end by itself, not by the time limit.
     """
@@ -109,6 +131,7 @@ class Trial:
             states = _whole_numbers("observations", episode.observations, mdp.n_states, i)
             actions = _whole_numbers("actions", episode.actions, mdp.n_actions, i)
             self.paths.append((states, actions, np.asarray(episode.rewards)))
+        self.observed = mdp.observed.astype(np.int64)
         self.ended = [not episode.truncated for episode in self.demonstrations]
         self.tables = (
             mdp.next_states,
@@ -119,15 +142,8 @@ class Trial:
             np.flatnonzero(mdp.starts),
         )
         self.rng = seeded(self.seed)
-        mean = float(np.mean([e.ret for e in demonstrations] if returns is None else returns))
-        if mean == 0:
-            raise ValueError(
-                "the mean return of the demonstrations is 0, and so is any share of it; give "
-                "demonstrations that earned something"
-            )
-        # Below zero, falling short by a fifth is a return that is a fifth more negative.
-        share = self.protocol.target
-        self.target = (share if mean > 0 else 2 - share) * mean
+        shown = [e.ret for e in demonstrations] if returns is None else returns
+        self.target = self.protocol.goal(mdp, shown)
 
     def cloned(self, scale: float, mean: float = 0.0) -> np.ndarray:
         """Return a Q-table initialised by `behavioural_cloning`."""
@@ -150,7 +166,7 @@ class Trial:
                 on q.
         """
         p = self.protocol
-        judge = judge or partial(evaluate, q)
+        judge = judge or partial(evaluate, q, self.observed)
         curve: list[float] = []
         steps, solved = 0, False
         while not solved and (len(curve) + 1) * p.evaluate_every <= p.max_episodes:

@@ -55,14 +55,14 @@ def decompose(rewards, memory, i, picks, room, rate, unbiased):
 
 
 @njit(cache=True, nogil=True)
-def _train(q, model, memory, kept, counts, rule, room, tables, epsilon, episodes, rng):
+def _train(q, observed, model, memory, kept, counts, rule, room, tables, epsilon, episodes, rng):
     """Learn q and the rewards in place for some episodes; return the steps taken."""
     rewards, rate, unbiased, picks, values = model
     updates, replays = counts
     steps = 0
     for _ in range(episodes):
         slot = next_slot(memory[5], kept, len(memory[2]) - kept)
-        n = play(q, memory, slot, tables, epsilon, rng)
+        n = play(q, observed, memory, slot, tables, epsilon, rng)
         steps += n
         for _ in range(n * updates):
             i = drawn(memory, kept, rng)
@@ -91,6 +91,7 @@ def learn_rrd(
     initial_scale: float = 0.3,
     initial_mean: float = 0.02,
     protocol: Protocol | None = None,
+    returns: Sequence[float] | None = None,
 ) -> Result:
     r"""Learn by RRD, randomized return decomposition (Ren et al. 2022), on a table.
 
@@ -100,7 +101,8 @@ def learn_rrd(
 
     Args:
         mdp: The environment.
-        demonstrations: Kept in the memory for good; observations are states.
+        demonstrations: Kept in the memory for good; observations are states. May be empty, if
+            `returns` are given.
         seed: Seed of the trial.
         learning_rate: Learning rate of the values.
         trace: λ; 0 is one-step Q-learning, above it Q(λ).
@@ -115,6 +117,7 @@ def learn_rrd(
         initial_scale: Value of a demonstrated action.
         initial_mean: Mean value of the actions where no demonstration was.
         protocol: How the trial is run and judged.
+        returns: The returns that set the target; None for those of the demonstrations.
 
     Notes:
         For an episode τ of T steps and a set I of K of them, drawn without replacement, the loss is
@@ -148,7 +151,7 @@ def learn_rrd(
         replays=(replays, Whole(0)),
         capacity=(capacity, Whole(1)),
     )
-    trial = Trial(mdp, demonstrations, protocol, seed)
+    trial = Trial(mdp, demonstrations, protocol, seed, returns)
     q = trial.cloned(initial_scale, initial_mean)
     memory, kept = new_memory(trial, int(capacity)), len(trial.paths)
     picks, values = np.empty(int(length), np.int64), np.empty(int(length))
@@ -157,4 +160,5 @@ def learn_rrd(
     rule = (float(learning_rate), float(trace), float(gamma), False)
     room = np.empty(width), np.zeros(width, np.int64)
     counts = int(updates), int(replays)
-    return trial.run(q, partial(_train, q, model, memory, kept, counts, rule, room))
+    train = partial(_train, q, trial.observed, model, memory, kept, counts, rule, room)
+    return trial.run(q, train)

@@ -1,9 +1,9 @@
 """A memory of whole episodes, and Q(λ) on them with a table of rewards in place of the task's own.
 
-The memory is a tuple of arrays: states (episodes, steps + 1), actions (episodes, steps), and of
-each episode its length, its return and whether it came to an end by itself; `cursor` counts the
-episodes of the agent. Demonstrations fill the first slots and stay, the agent's overwrite the
-oldest of their own.
+The memory is a tuple of arrays: states as they are seen (episodes, steps + 1), actions (episodes,
+steps), and of each episode its length, its return and whether it came to an end by itself; `cursor`
+counts the episodes of the agent. Demonstrations fill the first slots and stay, the agent's
+overwrite the oldest of their own.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ def new_memory(trial: Trial, capacity: int) -> Memory:
     lengths, returns, ends = np.zeros(size, np.int64), np.zeros(size), np.zeros(size, np.bool_)
     for i, (path, taken, rewards) in enumerate(trial.paths):
         n = len(taken)
-        states[i, : n + 1], actions[i, :n] = path, taken
+        states[i, : n + 1], actions[i, :n] = trial.observed[path], taken
         lengths[i], returns[i], ends[i] = n, rewards.sum(), trial.ended[i]
     return states, actions, lengths, returns, ends, np.zeros(1, np.int64)
 
 
 @njit(cache=True, nogil=True)
-def play(q, memory, slot, tables, epsilon, rng):
+def play(q, observed, memory, slot, tables, epsilon, rng):
     """Play one ε-greedy episode into a slot of the memory; return its length."""
     states, actions, lengths, returns, ends, _ = memory
     s, n, ret, ended = begin(tables, rng), 0, 0.0, False
-    states[slot, 0] = s
+    states[slot, 0] = observed[s]
     while n < horizon_of(tables) and not ended:
-        a = act(q, s, epsilon, rng)
+        a = act(q, observed[s], epsilon, rng)
         s, reward, ended = step(tables, s, a, n + 1, rng)
-        actions[slot, n], states[slot, n + 1] = a, s
+        actions[slot, n], states[slot, n + 1] = a, observed[s]
         ret += reward
         n += 1
     lengths[slot], returns[slot], ends[slot] = n, ret, ended

@@ -11,21 +11,23 @@ import tyro
 
 from align_rudder.files import check_outputs, write_json
 from align_rudder.runs.interrupt import interrupt_on_signal
-from align_rudder.studies.rooms.methods import COMPARED, KEY_CHEST, MODELS, VARIANTS
-from align_rudder.studies.rooms.settings import EXPERIMENTS
+from align_rudder.studies.rooms.methods import COMPARED, FAIR, KEY_CHEST, MODELS, VARIANTS
+from align_rudder.studies.rooms.settings import EXPERIMENTS, SEARCHES
 
 if TYPE_CHECKING:
     from align_rudder.runs.workers import Workers
 
-    Experiment = str
+    Experiment = Searched = str
 else:
+    Searched = tyro.extras.literal_type_from_choices([*SEARCHES])
     Experiment = tyro.extras.literal_type_from_choices([*EXPERIMENTS, "all"])
 
 __all__ = ["Reproduce", "Tune"]
 
 _METHODS = (
     f"Methods to run: {', '.join(COMPARED)}; variants of Align-RUDDER: {', '.join(VARIANTS)}; of "
-    f"{KEY_CHEST}: {', '.join(MODELS)}. All of the study if left out. The LSTMs need the extra jax."
+    f"rooms and poor: {', '.join(FAIR)}; of {KEY_CHEST}: {', '.join(MODELS)}. All of the study if "
+    "left out. The LSTMs need the extra jax."
 )
 
 
@@ -47,7 +49,7 @@ class _Parallel:
 
 @dataclass
 class Reproduce(_Parallel):
-    """Run an experiment of the paper, or go on with it; show its tables and write its figures."""
+    """Run an experiment, or go on with it; show its tables and write its figures."""
 
     goes_on: ClassVar[bool] = True
     study: tyro.conf.Positional[Experiment]
@@ -57,8 +59,8 @@ class Reproduce(_Parallel):
     methods: Annotated[tuple[str, ...], tyro.conf.arg(help=_METHODS)] = ()
     demos: tuple[int, ...] = ()
     """Numbers of demonstrations; those of the study if left out."""
-    max_episodes: int = 20_000
-    """Cap on the episodes of a trial; a trial that reaches it counts as the cap."""
+    max_episodes: int | None = None
+    """Cap on the episodes of a trial, which counts as the cap then; the study's if left out."""
     out: str = "results"
     """Folder of results. Trials found there are not run again."""
     hyperparameters: str | None = None
@@ -68,15 +70,13 @@ class Reproduce(_Parallel):
 
     def run(self) -> None:
         """Run, report, write."""
-        from align_rudder.baselines.protocol import Protocol
         from align_rudder.studies.key_chest import run_key_chest
         from align_rudder.studies.rooms.methods import chosen_parameters
-        from align_rudder.studies.rooms.studies import run_study
+        from align_rudder.studies.rooms.studies import protocol_of, run_study
         from align_rudder.studies.trials import Scope
 
         check_outputs(self.json)
-        workers, protocol = self.workers(), Protocol(max_episodes=self.max_episodes)
-        parameters = chosen_parameters(self.hyperparameters)
+        workers = self.workers()
         began, data = time.monotonic(), {}
         for name in EXPERIMENTS if self.study == "all" else (self.study,):
             # The methods of the rooms are not those of KeyChest.
@@ -86,6 +86,8 @@ class Reproduce(_Parallel):
                 if name == KEY_CHEST:
                     report = run_key_chest(self.out, scope)
                 else:
+                    parameters = chosen_parameters(self.hyperparameters, name)
+                    protocol = protocol_of(name, self.max_episodes)
                     report = run_study(name, parameters, self.out, scope, protocol)
             data[name] = report.data
             where = f"files: {self.out}/{name}"
@@ -101,33 +103,43 @@ class Tune(_Parallel):
     """Search the grid of every method with the same budget, on seeds that no result uses."""
 
     goes_on: ClassVar[bool] = True
+    search: tyro.conf.Positional[Searched] = "paper"
+    """For which comparison: the paper's, the fair one of the rooms, or poor demonstrations."""
     methods: Annotated[
-        tuple[str, ...], tyro.conf.arg(help=f"Methods: {', '.join(COMPARED)}; all if left out.")
+        tuple[str, ...],
+        tyro.conf.arg(
+            help=f"Methods: {', '.join(COMPARED)}; of rooms and poor: {', '.join(FAIR)}; all if "
+            "left out."
+        ),
     ] = ()
-    trials: int = 10
-    """Trials of each configuration in each of four settings."""
+    trials: int | None = None
+    """Trials of each configuration in each setting; those of the search if left out."""
     max_episodes: int = 3000
     """Cap on the episodes of a trial."""
-    out: str = "results/tune"
-    """Folder of the trials and of hyperparameters.json."""
+    out: str | None = None
+    """Folder of the trials and of hyperparameters.json; results/tune or results/tune-SEARCH if left
+    out."""
     json: str | None = None
     """Also write the chosen hyper-parameters to this file."""
 
     def run(self) -> None:
         """Search and show."""
-        from align_rudder.baselines.protocol import Protocol
+        from align_rudder.studies.rooms.studies import protocol_of
         from align_rudder.studies.rooms.tune import tune
 
         check_outputs(self.json)
+        search = SEARCHES[self.search]
+        out = self.out or ("results/tune" + f"-{self.search}" * (self.search != "paper"))
         with interrupt_on_signal():
             chosen, tables = tune(
-                self.methods or COMPARED,
-                self.trials,
-                Protocol(max_episodes=self.max_episodes),
-                self.out,
+                self.methods,
+                self.trials or search.trials,
+                protocol_of(search.study, self.max_episodes),
+                out,
                 self.workers(),
                 sys.stderr.isatty(),
+                self.search,
             )
         print("\n\n".join(table.text() for table in tables))
         write_json(self.json, chosen)
-        print(f"\nchosen: {self.out}/hyperparameters.json")
+        print(f"\nchosen: {out}/hyperparameters.json")

@@ -12,7 +12,15 @@ from align_rudder._compile import njit
 from align_rudder.episodes import Episode
 from align_rudder.files import Flags, Floats, Ints, check_arrays
 
-__all__ = ["Outcome", "TabularMDP", "optimal_policy", "rollout", "slippery"]
+__all__ = [
+    "Outcome",
+    "TabularMDP",
+    "best_return",
+    "optimal_policy",
+    "remembering",
+    "rollout",
+    "slippery",
+]
 
 Outcome = tuple[float, int, float, bool]
 """Probability, next state, reward, and whether the episode ends."""
@@ -214,6 +222,49 @@ def slippery(reached: Sequence[tuple[int, float, bool]], slip: float) -> list[li
     return [[(float(p), *end) for p, end in zip(row, reached, strict=True)] for row in chances]
 
 
+def remembering(mdp: TabularMDP) -> TabularMDP:
+    """Return the same task for an agent that remembers what happened last, and nothing else.
+
+    Args:
+        mdp: A table that names what happens (`labels` and `symbols`).
+
+    Returns:
+        A table whose state m · S + s is state s of the given one with memory m: 0 where nothing
+        happened yet, else 1 + the index of the symbol. What is seen of it is m · O + o, for what is
+        seen of s, o of O.
+
+    Example:
+        >>> from align_rudder.tasks import RecipesEnv
+        >>> remembering(RecipesEnv(length=3).mdp)
+        TabularMDP(2112 states, 4 actions, 1 start states, horizon 75)
+    """
+    if not mdp.labels.size:
+        raise ValueError("this table names nothing that happens; give one with labels and symbols")
+    n, states = len(mdp.symbols) + 1, mdp.n_states
+    memory = np.arange(n)[:, None, None, None]
+    after = np.where(mdp.labels >= 0, mdp.labels + 1, memory)
+    starts = np.zeros(n * states)
+    starts[:states] = mdp.starts
+
+    def repeated(table: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(np.tile(table, (n, 1, 1)))
+
+    return TabularMDP(
+        (after * states + mdp.next_states)
+        .reshape(n * states, *mdp.labels.shape[1:])
+        .astype(np.int32),
+        repeated(mdp.cumulative),
+        repeated(mdp.rewards),
+        repeated(mdp.terminal),
+        starts,
+        mdp.horizon,
+        mdp.time_factor,
+        observed=(np.arange(n)[:, None] * mdp.n_observations + mdp.observed).ravel(),
+        labels=repeated(mdp.labels),
+        symbols=mdp.symbols,
+    )
+
+
 @njit(cache=True)
 def _sweep(values, next_states, probabilities, rewards, terminal, gamma):
     change = 0.0
@@ -248,6 +299,17 @@ def optimal_policy(mdp: TabularMDP, gamma: float = 0.99, tolerance: float = 1e-1
     future = np.where(mdp.terminal, 0.0, gamma * values[mdp.next_states])
     q = (probabilities * (mdp.rewards + future)).sum(axis=2)
     return (q >= q.max(axis=1, keepdims=True) - 1e-9).argmax(axis=1)
+
+
+def best_return(mdp: TabularMDP) -> float:
+    """Return what the best policy earns on average, by going back from the last step."""
+    value = np.zeros(mdp.n_states)
+    probabilities = mdp.probabilities
+    for t in range(mdp.horizon, 0, -1):
+        future = np.where(mdp.terminal, 0.0, value[mdp.next_states])
+        gain = mdp.rewards * mdp.time_factor[t] + future
+        value = (probabilities * gain).sum(axis=2).max(axis=1)
+    return float(mdp.starts @ value)
 
 
 def rollout(

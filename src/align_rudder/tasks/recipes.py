@@ -215,6 +215,10 @@ class RecipesEnv(TabularEnv):
 
     def held(self, log: Sequence[str]) -> dict[str, np.ndarray]:
         """Return how many of each item are held before and after each event of a log (T+1,)."""
+        return self._items(self.stages(log))
+
+    def stages(self, log: Sequence[str]) -> np.ndarray:
+        """Return how many items are right before and after each event of a log (T+1,)."""
         names, stage, rows = self.symbols[: self.items], 0, [0]
         for symbol in log:
             if symbol.startswith(_LOST):
@@ -222,7 +226,7 @@ class RecipesEnv(TabularEnv):
             elif stage < self.length and symbol == names[self.recipe[stage]]:
                 stage += 1
             rows.append(stage)
-        return self._items(np.array(rows))
+        return np.array(rows)
 
     def _items(self, stages: np.ndarray) -> dict[str, np.ndarray]:
         """Return how many of each item are held after so many right ones."""

@@ -5,19 +5,46 @@ import subprocess
 import sys
 
 from align_rudder import baselines, events
-from align_rudder.studies.rooms.methods import COMPARED, METHODS, MODELS, chosen_parameters
+from align_rudder.studies.rooms.fair import SAMPLE
+from align_rudder.studies.rooms.methods import (
+    COMPARED,
+    FAIR,
+    METHODS,
+    MODELS,
+    POOR,
+    VARIANTS,
+    chosen_parameters,
+)
 
 
 def test_every_method_has_a_learner_and_the_same_budget():
     for method in METHODS.values():
         assert method.function in [getattr(baselines, name) for name in baselines.__all__]
     assert {len(METHODS[name].configurations()) for name in COMPARED} == {24}
+    for name in FAIR:
+        drawn = METHODS[name].configurations()
+        assert len({str(c) for c in drawn}) == len(drawn) == SAMPLE
+        for key, values in METHODS[name].grid.items():  # each value is tried about as often
+            tried = [sum(c[key] == v for c in drawn) for v in values]
+            assert min(tried) >= SAMPLE // len(values) - 2
+
+
+def test_a_choice_at_an_end_is_told():
+    method = METHODS["q-lambda"]
+    inside = {"initial_mean": 0.05, "gamma": 0.99, "learning_rate": 0.2, "trace": 0.7}
+    assert method.edges({**inside, "initial_scale": 0.3}) == []
+    outside = {**inside, "initial_scale": 1.0, "learning_rate": 0.7, "gamma": 1.0, "trace": 0.0}
+    assert method.edges(outside) == ["learning_rate=0.7"]
+    assert method.edges({**outside, "gamma": 0.8}) == ["gamma=0.8", "learning_rate=0.7"]
+
+
+def test_models_have_events():
     for model in MODELS.values():
         assert model.events is None or hasattr(events, model.events[0])
 
 
 def test_methods_of_one_figure_can_be_told_apart():
-    for drawn in (COMPARED, ("align-rudder", *set(METHODS) - set(COMPARED))):
+    for drawn in (COMPARED, ("align-rudder", *VARIANTS), FAIR, POOR):
         assert len({METHODS[name].color for name in drawn}) == len(drawn)
         assert len({METHODS[name].marker for name in drawn}) == len(drawn)
         assert len({METHODS[name].label for name in drawn}) == len(drawn)
@@ -26,8 +53,12 @@ def test_methods_of_one_figure_can_be_told_apart():
 def test_the_chosen_parameters_come_from_the_grids():
     chosen = chosen_parameters()
     assert set(chosen) == set(METHODS)
-    for name in COMPARED:
+    for name in (*COMPARED, *FAIR):
         assert chosen[name] in METHODS[name].configurations()
+    poor = chosen_parameters(study="poor")
+    for name in FAIR:
+        assert poor[name] in METHODS[name].configurations()
+    assert poor["top-5"] == {**poor["default"], "options": {"top_n": 5}}
     assert chosen["kappa"] == {**chosen["align-rudder"], "method": "kappa"}
 
 

@@ -6,78 +6,30 @@ Nothing heavy is imported here: command lines take their choices from these tabl
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from inspect import signature
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from align_rudder.files import Table, Text, kind_like, read_json
 from align_rudder.presets import PAPER
-
-if TYPE_CHECKING:
-    from align_rudder.baselines import Result
+from align_rudder.studies.rooms.fair import FAIR_METHODS
+from align_rudder.studies.rooms.method import Method
 
 __all__ = [
     "COMPARED",
+    "FAIR",
     "KEY_CHEST",
     "METHODS",
     "MODELS",
+    "POOR",
     "VARIANTS",
-    "Method",
     "Model",
     "check_methods",
     "chosen_parameters",
     "read_parameters",
 ]
-
-
-@dataclass(frozen=True)
-class Method:
-    """A method of the comparison.
-
-    Attributes:
-        label: How tables and figures name it.
-        learner: Name of its learner in `align_rudder.baselines`.
-        color: Its color in figures, by its name in the palette if it is of it.
-        marker: Its marker, for print without color.
-        grid: Values of its hyper-parameters; every method has the same number of combinations. None
-            for a variant of Align-RUDDER, which has the hyper-parameters of that.
-        fixed: Arguments that are not searched.
-        always: Arguments that make the learner the one of the paper; no part of what is recorded.
-        network: Names of the hyper-parameters with which its network is trained, if it has one.
-    """
-
-    label: str
-    learner: str
-    color: str
-    marker: str
-    grid: Mapping[str, Sequence[Any]] | None = None
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    network: tuple[str, ...] | None = None
-    always: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def function(self) -> Callable[..., Result]:
-        """The learner, with the defaults of the library."""
-        from align_rudder import baselines
-
-        return getattr(baselines, self.learner)
-
-    @property
-    def learn(self) -> Callable[..., Result]:
-        """The learner as the study has it."""
-        return partial(self.function, **self.always)
-
-    def configurations(self) -> list[dict[str, Any]]:
-        """Return every combination of the grid."""
-        grid = self.grid or {}
-        return [
-            {**dict(zip(grid, values, strict=True)), **self.fixed}
-            for values in product(*grid.values())
-        ]
 
 
 _MEANS = (0.0, 0.02, 0.05)
@@ -86,11 +38,6 @@ _SQIL = {
     "gamma": (0.8, 0.95),
     "learning_rate": (0.1, 0.2),
     "temperature": (1e-3, 1e-4),
-}
-_IRCR = {
-    "gamma": (0.9, 0.95, 0.99),
-    "learning_rate": (0.1, 0.2),
-    "trace": (0.0, 0.5, 0.8, 0.9),
 }
 
 
@@ -110,7 +57,7 @@ def _variant(label: str, color: str, marker: str, **fixed: Any) -> Method:
     return Method(label, "learn_align_rudder", color, marker, fixed=fixed, always=always)
 
 
-METHODS: dict[str, Method] = {
+_PAPER: dict[str, Method] = {
     "align-rudder": Method(
         "Align-RUDDER",
         "learn_align_rudder",
@@ -201,22 +148,6 @@ METHODS: dict[str, Method] = {
         },
         {"absorbing": True},
     ),
-    "ircr": Method("IRCR", "learn_ircr", "yellow", ">", _IRCR, {"absorbing": False}),
-    "ircr-absorbing": Method(
-        "IRCR, absorbing end", "learn_ircr", "#8C7A00", "p", _IRCR, {"absorbing": True}
-    ),
-    "rrd": Method(
-        "RRD",
-        "learn_rrd",
-        "#7A4A2B",
-        "h",
-        {
-            "gamma": (0.8, 0.9, 0.95),
-            "learning_rate": (0.1, 0.2),
-            "trace": (0.0, 0.5),
-            "updates": (1, 4),
-        },
-    ),
     "kappa": _variant("A, κ window", "green", "D", method="kappa"),
     "direct": _variant("A, direct", "orange", "^", method="direct"),
     "method-c": _variant("C, Q-learning on R", "sky", "P", method="q-learning"),
@@ -224,8 +155,12 @@ METHODS: dict[str, Method] = {
     "settled": _variant("A, correction on last step", "#8F4E73", "<", settlement="last"),
 }
 
-COMPARED = tuple(name for name, method in METHODS.items() if method.grid is not None)
-VARIANTS = tuple(name for name, method in METHODS.items() if method.grid is None)
+COMPARED = tuple(name for name, method in _PAPER.items() if method.grid is not None)
+VARIANTS = tuple(name for name, method in _PAPER.items() if method.grid is None)
+
+METHODS: dict[str, Method] = {**_PAPER, **FAIR_METHODS}
+FAIR = tuple(name for name, method in FAIR_METHODS.items() if method.grid is not None)
+POOR = tuple(FAIR_METHODS)
 
 
 @dataclass(frozen=True)
@@ -283,17 +218,22 @@ def _arguments_of(method: Method) -> Table:
     return Table(kinds, optional=tuple(kinds))
 
 
-def chosen_parameters(path: str | os.PathLike[str] | None = None) -> dict[str, dict[str, Any]]:
+def chosen_parameters(
+    path: str | os.PathLike[str] | None = None, study: str = ""
+) -> dict[str, dict[str, Any]]:
     """Return the hyper-parameters of every method, as `align-rudder tune` chose them.
 
     Args:
         path: A file that `align-rudder tune` wrote; None for the one in the package. A method that
             it does not hold has the package's.
+        study: The study, if it has hyper-parameters of its own.
     """
-    found = read_parameters(str(files("align_rudder.studies.rooms") / "hyperparameters.json"))
-    if path is not None:
-        found = {**found, **read_parameters(path)}
+    folder = files("align_rudder.studies.rooms")
+    found = read_parameters(str(folder / "hyperparameters.json"))
+    own = folder / f"hyperparameters-{study}.json"
+    for other in [str(own)] * own.is_file() + [path] * (path is not None):
+        found = {**found, **read_parameters(other)}
     return {
-        name: {**found.get(name, found["align-rudder"]), **method.fixed}
+        name: {**found.get(name, found.get(method.base, {})), **method.fixed}
         for name, method in METHODS.items()
     }

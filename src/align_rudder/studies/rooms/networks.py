@@ -15,7 +15,7 @@ from align_rudder.baselines.lstm import LstmRudder
 from align_rudder.baselines.rudder import random_episodes_of
 from align_rudder.episodes import Episode
 from align_rudder.studies.rooms.methods import METHODS
-from align_rudder.studies.rooms.settings import Setting, demonstrations, environment
+from align_rudder.studies.rooms.settings import NOISE, Setting, demonstrations, environment
 from align_rudder.tasks.mdp import TabularMDP
 
 __all__ = ["BATCH", "load", "missing", "require_jax", "save", "small", "train"]
@@ -35,6 +35,7 @@ def _network_parameters(setting: Setting, parameters: Mapping[str, Any]) -> dict
 
 def _path(folder: Path, setting: Setting, seed: int, chosen: Mapping[str, Any]) -> Path:
     what = [setting.rooms, setting.slip, setting.demos, dict(chosen), seed]
+    what += [setting.noise] * (setting.noise != NOISE)
     return folder / f"{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:24]}.npz"
 
 

@@ -6,12 +6,19 @@ Nothing heavy is imported here: command lines take their choices from these tabl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from align_rudder.files import Kind, Number, Text, Whole
-from align_rudder.studies.rooms.methods import COMPARED, KEY_CHEST, VARIANTS, check_methods
+from align_rudder.studies.rooms.methods import (
+    COMPARED,
+    FAIR,
+    KEY_CHEST,
+    POOR,
+    VARIANTS,
+    check_methods,
+)
 
 if TYPE_CHECKING:
     from align_rudder.episodes import Episode
@@ -20,8 +27,11 @@ if TYPE_CHECKING:
 __all__ = [
     "DEMOS",
     "EXPERIMENTS",
+    "NOISE",
     "POOL",
+    "SEARCHES",
     "STUDIES",
+    "Search",
     "Setting",
     "demonstrations",
     "environment",
@@ -29,6 +39,8 @@ __all__ = [
 ]
 
 POOL = 100
+NOISE = 0.2
+"""Share of random actions in the demonstrations of the paper."""
 DEMOS = (2, 5, 10, 50, 100)
 
 
@@ -41,12 +53,20 @@ class Study:
         methods: Methods.
         demos: Numbers of demonstrations.
         trials: Trials of each setting.
+        noises: Shares of random actions in the demonstrations.
+        protocol: Arguments of its protocol that differ from the default.
+        optimal: Whether the target is a share of what the best policy earns.
+        known: Methods that it can compare; those of the paper's tables if empty.
     """
 
     worlds: Sequence[tuple[int, float, int]]
     methods: tuple[str, ...] = COMPARED
     demos: tuple[int, ...] = DEMOS
     trials: int = 100
+    noises: tuple[float, ...] = (NOISE,)
+    protocol: Mapping[str, Any] = field(default_factory=dict)
+    optimal: bool = False
+    known: tuple[str, ...] = (*COMPARED, *VARIANTS)
 
 
 STUDIES = {
@@ -66,6 +86,57 @@ STUDIES = {
         (10,),
         trials=50,
     ),
+    "rooms": Study([(4, 0.01, 15), (8, 0.01, 15)], FAIR, (2, 5, 10), known=FAIR),
+    "poor": Study(
+        [(8, 0.1, 15)],
+        POOR,
+        (2, 5, 10),
+        trials=50,
+        noises=(0.3, 0.5, 0.7),
+        protocol={"target": 0.9, "evaluation_epsilon": 0.0, "max_episodes": 3000},
+        optimal=True,
+        known=POOR,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Search:
+    """What hyper-parameters are chosen on, with seeds that no result uses.
+
+    Attributes:
+        methods: Methods.
+        places: Rooms, slip, noise of the demonstrations and their number.
+        how: The same in words.
+        study: The study whose protocol it has.
+        trials: Trials of each configuration in each place.
+    """
+
+    methods: tuple[str, ...]
+    places: tuple[tuple[int, float, float, int], ...]
+    how: str
+    study: str
+    trials: int
+
+    def name_of(self, place: tuple[int, float, float, int]) -> str:
+        """Return how tables name a place."""
+        rooms, _, noise, demos = place
+        noisy = "" if len({place[2] for place in self.places}) == 1 else f", {noise:.0%} random"
+        return f"{rooms} rooms{noisy}, {demos}"
+
+
+_BOTH = tuple((rooms, 0.01, NOISE, demos) for rooms in (4, 8) for demos in (2, 10))
+_RANDOM = tuple((8, 0.1, noise, demos) for noise in (0.3, 0.5, 0.7) for demos in (2, 10))
+SEARCHES = {
+    "paper": Search(COMPARED, _BOTH, "both tasks, (2, 10) demonstrations", "four-rooms", 10),
+    "rooms": Search(FAIR, _BOTH, "both tasks, 2 and 10 demonstrations", "rooms", 5),
+    "poor": Search(
+        FAIR,
+        _RANDOM,
+        "30, 50 and 70 % random actions, 2 and 10 demonstrations",
+        "poor",
+        4,
+    ),
 }
 
 
@@ -84,6 +155,7 @@ class Setting:
         demos: Number of demonstrations.
         method: Name of the method.
         variant: Index of a configuration of the method's grid; -1 for the chosen one.
+        noise: Share of random actions in the demonstrations.
     """
 
     rooms: int
@@ -92,6 +164,7 @@ class Setting:
     demos: int
     method: str
     variant: int = -1
+    noise: float = NOISE
 
     COLUMNS: ClassVar[Mapping[str, Kind]] = {
         "rooms": Whole(1),
@@ -100,6 +173,7 @@ class Setting:
         "demos": Whole(1),
         "method": Text(),
         "variant": Whole(-1),
+        "noise": Number(0, 1),
     }
 
 
@@ -113,7 +187,8 @@ def environment(rooms: int, slip: float) -> RoomsEnv:
 
 def demonstrations(setting: Setting, seed: int) -> list[Episode]:
     """Return the demonstrations of a trial: the first of the trial's pool."""
-    return environment(setting.rooms, setting.slip).demonstrations(setting.demos, seed)
+    env = environment(setting.rooms, setting.slip)
+    return env.demonstrations(setting.demos, seed, setting.noise)
 
 
 def settings_of(
@@ -129,7 +204,7 @@ def settings_of(
     if study not in STUDIES:
         raise ValueError(f"study {study!r} is not known; use one of {', '.join(STUDIES)}")
     methods = tuple(dict.fromkeys(methods or STUDIES[study].methods))
-    check_methods(methods)
+    check_methods(methods, STUDIES[study].known)
     demos = tuple(dict.fromkeys(demos or STUDIES[study].demos))
     for n in demos:
         if not 2 <= n <= POOL:
@@ -142,8 +217,9 @@ def settings_of(
     if study == "clusters" and methods != ("align-rudder",):
         raise ValueError("the study of clusters is of align-rudder alone; leave out --methods")
     return [
-        Setting(rooms, slip, most, n, method)
+        Setting(rooms, slip, most, n, method, noise=noise)
         for rooms, slip, most in STUDIES[study].worlds
+        for noise in STUDIES[study].noises
         for method in methods
         for n in demos
     ]

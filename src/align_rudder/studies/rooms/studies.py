@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from align_rudder.baselines.protocol import Protocol
+from align_rudder.baselines.protocol import OptimalProtocol, Protocol
 from align_rudder.studies.report import Report
 from align_rudder.studies.rooms.figures import (
     demonstration_figure,
@@ -17,7 +17,7 @@ from align_rudder.studies.rooms.figures import (
     scaling_figure,
 )
 from align_rudder.studies.rooms.runner import run_settings
-from align_rudder.studies.rooms.settings import STUDIES, settings_of
+from align_rudder.studies.rooms.settings import NOISE, STUDIES, Setting, settings_of
 from align_rudder.studies.rooms.statistics import Summary, summarise
 from align_rudder.studies.rooms.tables import (
     cluster_table,
@@ -32,15 +32,27 @@ from align_rudder.studies.rooms.worlds import cluster_figure, trajectory_figure
 from align_rudder.studies.tables import Table
 from align_rudder.studies.trials import FORMAT, Scope, open_trials
 
-__all__ = ["configuration", "run_study"]
+__all__ = ["configuration", "protocol_of", "run_study"]
+
+
+def protocol_of(study: str, max_episodes: int | None = None) -> Protocol:
+    """Return how the trials of a study are run and judged.
+
+    Args:
+        study: Name of the study.
+        max_episodes: Cap on the episodes of a trial; None for the study's.
+    """
+    given = {} if max_episodes is None else {"max_episodes": max_episodes}
+    kind = OptimalProtocol if STUDIES[study].optimal else Protocol
+    return kind(**{**STUDIES[study].protocol, **given})
 
 
 def configuration(
     study: str, parameters: dict[str, dict[str, Any]], protocol: Protocol
 ) -> dict[str, Any]:
     """Return what the trials of a study depend on beside their setting and seed."""
-    protocol_data = asdict(protocol)
-    return {"format": FORMAT, "study": study, "protocol": protocol_data, "parameters": parameters}
+    used = {name: parameters[name] for name in STUDIES[study].known}
+    return {"format": FORMAT, "study": study, "protocol": asdict(protocol), "parameters": used}
 
 
 def run_study(
@@ -57,9 +69,9 @@ def run_study(
         parameters: Hyper-parameters of every method.
         out: Folder of results; the study has a folder of its own in it.
         scope: How much of it is run, and where.
-        protocol: How trials are run and judged.
+        protocol: How trials are run and judged; None for the study's.
     """
-    scope, protocol = scope or Scope(), protocol or Protocol()
+    scope, protocol = scope or Scope(), protocol or protocol_of(study)
     settings = settings_of(study, scope.methods, scope.demos)
     seeds = range(scope.trials or STUDIES[study].trials)
     config = configuration(study, parameters, protocol)
@@ -93,10 +105,11 @@ def _report(
     tables: list[Table] = []
     panels = []
     published = study if study in ("four-rooms", "eight-rooms") else ""
-    for (_, slip), cells in groupby(found, key=lambda s: (s.setting.rooms, s.setting.slip)):
+    goal = f"{protocol.target:.0%}".replace("%", " %") + " of the best" * STUDIES[study].optimal
+    for _, cells in groupby(found, key=lambda s: _title(s.setting)):
         group = list(cells)
-        title = f"{world_name(group[0].setting)}, slip {slip:.0%}"
-        tables.append(episode_table(f"Episodes to 80 %, {title}", group, cap, published))
+        title = _title(group[0].setting)
+        tables.append(episode_table(f"Episodes to {goal}, {title}", group, cap, published))
         compared = p_value_table(f"p-values, {title}", group, published)
         if compared is not None and study != "variants":
             tables.append(compared)
@@ -106,3 +119,9 @@ def _report(
         few = sorted({s.setting.demos for s in found})[:3]
         figures["curves"] = learning_curves(records, few, protocol)
     return Report(tables, figures, data)
+
+
+def _title(setting: Setting) -> str:
+    """Return how tables name the environment and the demonstrations of a setting."""
+    noisy = "" if setting.noise == NOISE else f", {setting.noise:.0%} random actions"
+    return f"{world_name(setting)}, slip {setting.slip:.0%}{noisy}"

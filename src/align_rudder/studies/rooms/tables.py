@@ -83,7 +83,7 @@ def episode_table(title: str, found: Sequence[Summary], cap: int, published: str
 def p_value_table(title: str, found: Sequence[Summary], published: str = "") -> Table | None:
     """Return the one-sided Mann–Whitney p-values of Align-RUDDER against every other method."""
     methods = _rows(found)
-    ours = methods.pop("align-rudder", None)
+    ours = methods.pop("align-rudder", None) or methods.pop("default", None)
     if not ours or not methods:
         return None
     demos = sorted(ours)

@@ -89,7 +89,7 @@ def run_trial(
     if method.network is not None:
         options = {k: v for k, v in options.items() if k not in method.network}
         options["model"] = network
-    if method.learner == "learn_align_rudder":
+    if method.learner in ("learn_align_rudder", "learn_unordered"):
         options["max_events"] = setting.max_events
     mdp = environment(setting.rooms, setting.slip).mdp
     demos = demonstrations(setting, seed)

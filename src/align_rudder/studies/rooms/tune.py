@@ -14,15 +14,9 @@ import numpy as np
 from align_rudder.baselines.protocol import Protocol
 from align_rudder.files import write_json
 from align_rudder.runs.workers import Workers
-from align_rudder.studies.rooms.methods import (
-    COMPARED,
-    METHODS,
-    VARIANTS,
-    check_methods,
-    read_parameters,
-)
+from align_rudder.studies.rooms.methods import METHODS, check_methods, read_parameters
 from align_rudder.studies.rooms.runner import run_settings
-from align_rudder.studies.rooms.settings import Setting
+from align_rudder.studies.rooms.settings import SEARCHES, Search, Setting
 from align_rudder.studies.rooms.statistics import Summary, summarise
 from align_rudder.studies.rooms.trials import TrialRecord
 from align_rudder.studies.tables import Table
@@ -31,8 +25,6 @@ from align_rudder.studies.trials import TRIALS, open_trials
 __all__ = ["FIRST_SEED", "configuration", "tune"]
 
 FIRST_SEED = 100_000
-_WORLDS = ((4, 0.01), (8, 0.01))
-_DEMOS = (2, 10)
 
 
 def tune(
@@ -42,56 +34,60 @@ def tune(
     folder: str | os.PathLike[str],
     workers: Workers,
     progress: bool = True,
+    search: str = "paper",
 ) -> tuple[dict[str, dict[str, Any]], list[Table]]:
-    """Try every configuration of each method's grid on both tasks with 2 and 10 demonstrations.
+    """Try every configuration of each method on the tasks of a search.
 
-    The one with the lowest geometric mean of the mean episodes to 80 % is chosen: one for all
-    tasks and numbers of demonstrations.
+    The one with the lowest geometric mean of the mean episodes to the target is chosen: one for
+    all tasks and numbers of demonstrations.
 
     Args:
-        methods: Names of methods.
+        methods: Names of methods; those of the search if empty.
         trials: Trials of each configuration in each setting.
         protocol: How trials are run; a low cap makes hopeless configurations cheap.
         folder: Where trials are stored; the same call resumes a search that was stopped.
         workers: Where trials run.
         progress: Whether to show progress.
+        search: One of `SEARCHES`.
 
     Returns:
         The chosen hyper-parameters of each method, and a table for each.
     """
-    check_methods(methods)
+    which = SEARCHES[search]
+    methods = tuple(methods) or which.methods
     TRIALS.check(trials, "trials")
     for name in methods:
-        if name in VARIANTS:
+        if name in METHODS and METHODS[name].grid is None:
             raise ValueError(f"{name} is a variant of Align-RUDDER and takes its hyper-parameters")
+    check_methods(methods, which.methods)
     seeds = range(FIRST_SEED, FIRST_SEED + trials)
     settings = [
-        Setting(rooms, slip, 15, demos, name, variant)
+        Setting(rooms, slip, 15, demos, name, variant, noise)
         for name in methods
         for variant in range(len(METHODS[name].configurations()))
-        for rooms, slip in _WORLDS
-        for demos in _DEMOS
+        for rooms, slip, noise, demos in which.places
     ]
-    with open_trials(folder, configuration(protocol), TrialRecord) as store:
+    with open_trials(folder, configuration(protocol, search), TrialRecord) as store:
         run_settings(settings, seeds, store, parameters_of, protocol, workers, progress)
         found = summarise((r for r in store.found.values() if r.seed in seeds), settings)
     chosen, tables = {}, []
     for name in methods:
         mine = [s for s in found if s.setting.method == name]
-        best, table = _choose(name, mine)
+        best, table = _choose(name, mine, which)
         chosen[name] = METHODS[name].configurations()[best]
         tables.append(table)
-    how = f"{trials} trials from seed {FIRST_SEED}, both tasks, {_DEMOS} demonstrations"
+    how = f"{trials} trials from seed {FIRST_SEED}, {which.how}"
     path = Path(folder) / "hyperparameters.json"
     others = read_parameters(path) if path.exists() else {}
     write_json(path, {"how": how, "parameters": {**others, **chosen}})
     return chosen, tables
 
 
-def configuration(protocol: Protocol) -> dict[str, Any]:
+def configuration(protocol: Protocol, search: str = "paper") -> dict[str, Any]:
     """Return what the trials depend on beside their setting and seed."""
-    grids = {name: METHODS[name].configurations() for name in COMPARED}
-    return {"study": "tune", "protocol": asdict(protocol), "grids": grids}
+    grids = {name: METHODS[name].configurations() for name in SEARCHES[search].methods}
+    study = "tune" if search == "paper" else f"tune {search}"
+    return {"study": study, "protocol": asdict(protocol), "grids": grids}
 
 
 def parameters_of(setting: Setting) -> dict[str, Any]:
@@ -99,9 +95,12 @@ def parameters_of(setting: Setting) -> dict[str, Any]:
     return METHODS[setting.method].configurations()[setting.variant]
 
 
-def _choose(name: str, found: Sequence[Summary]) -> tuple[int, Table]:
-    cells = {(s.setting.variant, s.setting.rooms, s.setting.demos): s for s in found}
-    places = [(rooms, demos) for rooms, _ in _WORLDS for demos in _DEMOS]
+def _choose(name: str, found: Sequence[Summary], search: Search) -> tuple[int, Table]:
+    cells = {
+        (s.setting.variant, s.setting.rooms, s.setting.slip, s.setting.noise, s.setting.demos): s
+        for s in found
+    }
+    places = search.places
     configurations = METHODS[name].configurations()
     scores = [
         math.exp(np.mean([math.log(cells[v, *place].mean) for place in places]))
@@ -116,7 +115,8 @@ def _choose(name: str, found: Sequence[Summary]) -> tuple[int, Table]:
         ]
         for v, c in enumerate(configurations)
     ]
-    header = [METHODS[name].label, *(f"{r} rooms, {n}" for r, n in places), "geometric mean"]
-    trials = found[0].trials
-    title = f"{METHODS[name].label}: episodes to 80 % ({trials} trials, rooms and demonstrations)"
-    return best, Table(title, header, rows, ("* chosen",))
+    header = [METHODS[name].label, *map(search.name_of, places), "geometric mean"]
+    title = f"{METHODS[name].label}: episodes to the target ({found[0].trials} trials)"
+    edges = METHODS[name].edges(configurations[best])
+    note = f"* chosen; at an end of its values: {', '.join(edges)}" if edges else "* chosen"
+    return best, Table(title, header, rows, (note,))

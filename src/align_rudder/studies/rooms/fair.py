@@ -1,0 +1,115 @@
+"""The methods of the fair comparison: discount and initial values are in the grid of each.
+
+Every method has as many configurations as every other, drawn from values so wide that a choice is
+seldom at an end; `Method.edges` says where one is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from align_rudder.studies.rooms.method import Method
+
+__all__ = ["FAIR_METHODS", "SAMPLE"]
+
+# Wide enough that a choice inside is one; the product is sampled.
+_INITIAL = {
+    "initial_mean": (0.0, 0.01, 0.02, 0.05, 0.1, 0.2),
+    "initial_scale": (0.03, 0.1, 0.3, 0.6, 1.0),
+}
+_GAMMA = {"gamma": (0.8, 0.9, 0.95, 0.97, 0.99, 1.0)}
+_BELOW_1 = {"gamma": (0.8, 0.9, 0.95, 0.97, 0.99)}
+_TRACES = {
+    **_INITIAL,
+    **_GAMMA,
+    "learning_rate": (0.05, 0.1, 0.2, 0.4, 0.7),
+    "trace": (0.0, 0.5, 0.7, 0.8, 0.9, 0.95),
+}
+_REPLAYED = {**_TRACES, "trace": (0.0, 0.3, 0.5, 0.7, 0.8, 0.9)}
+
+
+def _fair(label: str, learner: str, color: str, marker: str, grid: Any, **fixed: Any) -> Method:
+    """Return a method with a discount and wide initial values in its grid."""
+    return Method(label, learner, color, marker, grid, fixed, sample=SAMPLE)
+
+
+def _variant(label: str, color: str, marker: str, **options: Any) -> Method:
+    """Return Align-RUDDER with another parameter of its model."""
+    fixed = {"options": options}
+    return Method(label, "learn_align_rudder", color, marker, fixed=fixed, base="default")
+
+
+SAMPLE = 40
+"""Configurations of each method of the fair comparison, drawn from its grid."""
+
+FAIR_METHODS: dict[str, Method] = {
+    "default": _fair(
+        "Align-RUDDER",
+        "learn_align_rudder",
+        "vermillion",
+        "o",
+        {**_TRACES, "trace": (0.5, 0.7, 0.8, 0.9, 0.95)},
+    ),
+    "unordered": _fair(
+        "events without aligning",
+        "learn_unordered",
+        "orange",
+        "^",
+        {**_TRACES, "trace": (0.5, 0.7, 0.8, 0.9, 0.95)},
+    ),
+    "q-lambda": _fair("BC+Q(λ), the control", "learn_q", "green", "D", _TRACES),
+    "dqfd-discounted": _fair(
+        "DQfD",
+        "learn_dqfd",
+        "blue",
+        "s",
+        {
+            **_INITIAL,
+            **_GAMMA,
+            "learning_rate": (0.005, 0.01, 0.02, 0.05, 0.1),
+            "n_step": (1, 3, 5, 10, 20),
+            "pretraining_steps": (0, 30, 100, 300),
+        },
+    ),
+    "sqil-discounted": _fair(
+        "SQIL, told the goal's value",
+        "learn_sqil",
+        "purple",
+        "v",
+        {
+            **_INITIAL,
+            **_BELOW_1,
+            "learning_rate": (0.05, 0.1, 0.2, 0.4, 0.7),
+            "temperature": (1e-2, 1e-3, 1e-4, 1e-5),
+        },
+        absorbing=True,
+    ),
+    "gail-discounted": _fair(
+        "GAIL, absorbing end",
+        "learn_gail",
+        "#333333",
+        "*",
+        {
+            **_BELOW_1,
+            "discriminator_rate": (0.03, 0.1, 0.3, 1.0),
+            "entropy": (0.0, 0.001, 0.01, 0.1),
+            "policy_rate": (0.03, 0.1, 0.3, 1.0),
+            "reward": ("positive", "negative", "difference"),
+            "trace": (0.8, 0.9, 0.95, 0.99),
+            "value_rate": (0.03, 0.1, 0.3, 0.6),
+        },
+        absorbing=True,
+    ),
+    "ircr": _fair(
+        "IRCR, absorbing end",
+        "learn_ircr",
+        "#8C7A00",
+        "p",
+        {**_REPLAYED, **_BELOW_1},
+        absorbing=True,
+    ),
+    "rrd": _fair("RRD", "learn_rrd", "#7A4A2B", "h", {**_REPLAYED, "updates": (1, 2, 4, 8)}),
+    "conserved-50": _variant("columns of half of them", "gray", "X", min_conservation=0.5),
+    "conserved-80": _variant("columns of 80 % of them", "#8F4E73", "<", min_conservation=0.8),
+    "top-5": _variant("the best five alone", "yellow", ">", top_n=5),
+}
