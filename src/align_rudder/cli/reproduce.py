@@ -11,6 +11,8 @@ import tyro
 
 from align_rudder.files import check_outputs, write_json
 from align_rudder.runs.interrupt import interrupt_on_signal
+from align_rudder.studies.recipes.methods import METHODS as RECIPE_METHODS
+from align_rudder.studies.recipes.settings import RECIPES
 from align_rudder.studies.rooms.methods import COMPARED, KEY_CHEST, MODELS, VARIANTS
 from align_rudder.studies.rooms.settings import EXPERIMENTS
 
@@ -19,13 +21,14 @@ if TYPE_CHECKING:
 
     Experiment = str
 else:
-    Experiment = tyro.extras.literal_type_from_choices([*EXPERIMENTS, "all"])
+    Experiment = tyro.extras.literal_type_from_choices([*EXPERIMENTS, RECIPES, "all"])
 
 __all__ = ["Reproduce", "Tune"]
 
 _METHODS = (
     f"Methods to run: {', '.join(COMPARED)}; variants of Align-RUDDER: {', '.join(VARIANTS)}; of "
-    f"{KEY_CHEST}: {', '.join(MODELS)}. All of the study if left out. The LSTMs need the extra jax."
+    f"{KEY_CHEST}: {', '.join(MODELS)}; of {RECIPES}: {', '.join(RECIPE_METHODS)}. All of the "
+    "study if left out. The LSTMs need the extra jax."
 )
 
 
@@ -47,18 +50,19 @@ class _Parallel:
 
 @dataclass
 class Reproduce(_Parallel):
-    """Run an experiment of the paper, or go on with it; show its tables and write its figures."""
+    """Run an experiment, or go on with it; show its tables and write its figures."""
 
     goes_on: ClassVar[bool] = True
     study: tyro.conf.Positional[Experiment]
     """Which one."""
     trials: int | None = None
-    """Trials of each setting; as in the paper if left out."""
+    """Trials of each setting; as in the paper, or 40 recipes, if left out."""
     methods: Annotated[tuple[str, ...], tyro.conf.arg(help=_METHODS)] = ()
     demos: tuple[int, ...] = ()
-    """Numbers of demonstrations; those of the study if left out."""
-    max_episodes: int = 20_000
-    """Cap on the episodes of a trial; a trial that reaches it counts as the cap."""
+    """Numbers of demonstrations or logs; those of the study if left out."""
+    max_episodes: int | None = None
+    """Cap on the episodes of a trial; one that reaches it counts as the cap. 20,000, and 3,000 for
+    recipes, if left out."""
     out: str = "results"
     """Folder of results. Trials found there are not run again."""
     hyperparameters: str | None = None
@@ -70,20 +74,31 @@ class Reproduce(_Parallel):
         """Run, report, write."""
         from align_rudder.baselines.protocol import Protocol
         from align_rudder.studies.key_chest import run_key_chest
+        from align_rudder.studies.recipes import methods as recipes
+        from align_rudder.studies.recipes.study import CAP, run_recipes
         from align_rudder.studies.rooms.methods import chosen_parameters
         from align_rudder.studies.rooms.studies import run_study
         from align_rudder.studies.trials import Scope
 
         check_outputs(self.json)
-        workers, protocol = self.workers(), Protocol(max_episodes=self.max_episodes)
-        parameters = chosen_parameters(self.hyperparameters)
+        cap = Protocol.max_episodes if self.max_episodes is None else self.max_episodes
+        workers, protocol = self.workers(), Protocol(max_episodes=cap)
+        given = self.hyperparameters if self.study == RECIPES else None
+        recipe_parameters = recipes.chosen_parameters(given)
+        parameters = chosen_parameters(None if self.study == RECIPES else self.hyperparameters)
         began, data = time.monotonic(), {}
-        for name in EXPERIMENTS if self.study == "all" else (self.study,):
-            # The methods of the rooms are not those of KeyChest.
-            methods = () if self.study == "all" and name == KEY_CHEST else self.methods
-            scope = Scope(self.trials, methods, self.demos, workers, sys.stderr.isatty())
+        for name in (*EXPERIMENTS, RECIPES) if self.study == "all" else (self.study,):
+            # The methods of the rooms are not those of KeyChest and recipes, nor demonstrations
+            # logs.
+            whole = self.study == "all"
+            methods = () if whole and name in (KEY_CHEST, RECIPES) else self.methods
+            demos = () if whole and name == RECIPES else self.demos
+            scope = Scope(self.trials, methods, demos, workers, sys.stderr.isatty())
             with interrupt_on_signal():
-                if name == KEY_CHEST:
+                if name == RECIPES:
+                    cap = CAP if self.max_episodes is None else self.max_episodes
+                    report = run_recipes(recipe_parameters, self.out, scope, cap)
+                elif name == KEY_CHEST:
                     report = run_key_chest(self.out, scope)
                 else:
                     report = run_study(name, parameters, self.out, scope, protocol)
@@ -102,32 +117,40 @@ class Tune(_Parallel):
 
     goes_on: ClassVar[bool] = True
     methods: Annotated[
-        tuple[str, ...], tyro.conf.arg(help=f"Methods: {', '.join(COMPARED)}; all if left out.")
+        tuple[str, ...],
+        tyro.conf.arg(
+            help=f"Methods: {', '.join(COMPARED)}; of {RECIPES}: {', '.join(RECIPE_METHODS)}; all "
+            "if left out."
+        ),
     ] = ()
+    study: Literal["rooms", "recipes"] = "rooms"
+    """Whose methods: those of the rooms, or those of the recipes."""
     trials: int = 10
-    """Trials of each configuration in each of four settings."""
+    """Trials of each configuration in each of four settings, or two of recipes."""
     max_episodes: int = 3000
     """Cap on the episodes of a trial."""
-    out: str = "results/tune"
-    """Folder of the trials and of hyperparameters.json."""
+    out: str | None = None
+    """Folder of the trials and of hyperparameters.json; results/tune or results/tune-recipes if
+    left out."""
     json: str | None = None
     """Also write the chosen hyper-parameters to this file."""
 
     def run(self) -> None:
         """Search and show."""
         from align_rudder.baselines.protocol import Protocol
+        from align_rudder.studies.recipes.tune import tune_recipes
         from align_rudder.studies.rooms.tune import tune
 
         check_outputs(self.json)
+        out = self.out or ("results/tune" if self.study == "rooms" else "results/tune-recipes")
+        where = out, self.workers(), sys.stderr.isatty()
         with interrupt_on_signal():
-            chosen, tables = tune(
-                self.methods or COMPARED,
-                self.trials,
-                Protocol(max_episodes=self.max_episodes),
-                self.out,
-                self.workers(),
-                sys.stderr.isatty(),
-            )
+            if self.study == RECIPES:
+                names = self.methods or tuple(RECIPE_METHODS)
+                chosen, tables = tune_recipes(names, self.trials, self.max_episodes, *where)
+            else:
+                protocol = Protocol(max_episodes=self.max_episodes)
+                chosen, tables = tune(self.methods or COMPARED, self.trials, protocol, *where)
         print("\n\n".join(table.text() for table in tables))
         write_json(self.json, chosen)
-        print(f"\nchosen: {self.out}/hyperparameters.json")
+        print(f"\nchosen: {out}/hyperparameters.json")
