@@ -80,7 +80,8 @@ _GAIL = {
     "discriminator_rate": (0.03, 0.1, 0.3, 1.0),
     "trace": (0.5, 0.8, 0.9, 0.95, 0.99),
     "entropy": (0.0, 0.003, 0.01, 0.03, 0.1),
-    "reward": ("positive", "negative", "difference"),
+    # Log D is never positive, so that it pays to do nothing: fewer of the draws have it.
+    "reward": ("positive", "difference", "positive", "difference", "negative"),
 }
 _MEMORY = "the last event"
 _LOGS = "all logs"
@@ -109,8 +110,8 @@ METHODS: dict[str, Method] = {
         _MEMORY,
         "#7A4A2B",
         "h",
-        {**_Q_FIRST, "updates": 1, "reward_rate": 0.5},
-        {**_Q, "updates": (1, 2), "reward_rate": (0.1, 0.3, 0.5, 1.0)},
+        {**_Q_FIRST, "reward_rate": 0.5},
+        {**_Q, "reward_rate": (0.1, 0.3, 0.5, 1.0)},
     ),
     "ircr-absorbing": Method(
         "IRCR, absorbing end",
