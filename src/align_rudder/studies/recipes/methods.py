@@ -55,11 +55,11 @@ class Method:
 
 
 _Q_FIRST = {"gamma": 0.99, "learning_rate": 0.2, "trace": 0.8, "initial_mean": 0.02}
-_DISCOUNTS = (0.8, 0.9, 0.95, 0.99, 1.0)
+_DISCOUNTS = (0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 _Q = {
     "gamma": _DISCOUNTS,
     "learning_rate": (0.05, 0.1, 0.2, 0.4, 0.8),
-    "trace": (0.3, 0.5, 0.7, 0.8, 0.9, 0.97),
+    "trace": (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.97),
     "initial_mean": (0.0, 0.003, 0.01, 0.02, 0.05, 0.1, 0.3),
 }
 _SETTLED_FIRST = {**_Q_FIRST, "settlement": "mean"}
@@ -76,10 +76,10 @@ _GAIL_FIRST = {
 _GAIL = {
     "gamma": (0.8, 0.9, 0.95, 0.99, 0.995),
     "policy_rate": (0.03, 0.1, 0.3, 1.0, 3.0),
-    "value_rate": (0.03, 0.1, 0.3, 0.6),
-    "discriminator_rate": (0.03, 0.1, 0.3, 1.0),
+    "value_rate": (0.01, 0.03, 0.1, 0.3, 0.6),
+    "discriminator_rate": (0.03, 0.1, 0.3, 1.0, 3.0),
     "trace": (0.5, 0.8, 0.9, 0.95, 0.99),
-    "entropy": (0.0, 0.003, 0.01, 0.03, 0.1),
+    "entropy": (0.0, 0.003, 0.01, 0.03, 0.1, 0.3),
     # Log D is never positive, so that it pays to do nothing: fewer of the draws have it.
     "reward": ("positive", "difference", "positive", "difference", "negative"),
 }
@@ -111,7 +111,7 @@ METHODS: dict[str, Method] = {
         "#7A4A2B",
         "h",
         {**_Q_FIRST, "reward_rate": 0.5},
-        {**_Q, "reward_rate": (0.1, 0.3, 0.5, 1.0)},
+        {**_Q, "reward_rate": (0.03, 0.1, 0.3, 0.5, 1.0)},
     ),
     "ircr-absorbing": Method(
         "IRCR, absorbing end",
