@@ -18,6 +18,7 @@ from align_rudder.baselines import (
     learn_q,
     learn_rrd,
     learn_sqil,
+    learn_unordered,
     rollout,
 )
 from align_rudder.settlement import Settlement
@@ -29,6 +30,7 @@ REDISTRIBUTORS = {"ircr": learn_ircr, "rrd": learn_rrd}
 TRACED = {
     "q(λ)": partial(learn_q, trace=0.9),
     "align-rudder": learn_align_rudder,
+    "unordered": learn_unordered,
     **IMITATORS,
     **REDISTRIBUTORS,
 }

@@ -17,6 +17,7 @@ from align_rudder.baselines import (
     learn_rrd,
     learn_rudder,
     learn_sqil,
+    learn_unordered,
 )
 
 
@@ -78,6 +79,7 @@ def test_demonstrations_of_something_else_are_refused(change, expected):
         learn_rudder,
         learn_ircr,
         learn_rrd,
+        learn_unordered,
     ],
 )
 def test_every_learner_refuses_what_is_no_trial(learn):

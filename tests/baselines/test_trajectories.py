@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from small_recipes import GREEDY, small_recipe
 from toys import corridor
 
-from align_rudder.baselines import Protocol, Trial
+from align_rudder.baselines import Protocol, Trial, learn_ircr, learn_rrd
 from align_rudder.baselines.replay import next_slot
 from align_rudder.baselines.trajectories import drawn, filled, learn_from, new_memory, play
+from align_rudder.tasks.mdp import remembering
 
 
 def memory_of(n, capacity):
@@ -70,3 +72,14 @@ def test_learning_from_an_episode_follows_its_equation(trace, absorbing, ended):
     room = np.empty(12), np.zeros(12, np.int64)
     learn_from(q, rewards, memory, 0, (0.3, trace, 0.9, absorbing), room)
     np.testing.assert_allclose(q, learned, rtol=1e-12)
+
+
+@pytest.mark.parametrize("learn", [learn_rrd, learn_ircr])
+def test_where_states_are_hidden_only_what_is_seen_is_learned_from(learn):
+    """The agent of a small recipe remembers its last event; no log or demonstration is needed."""
+    env, _ = small_recipe()
+    mdp = remembering(env.mdp)
+    first, again = (learn(mdp, [], returns=[1.0], protocol=GREEDY) for _ in range(2))
+    assert first.solved
+    assert first.q.shape == (mdp.n_observations, 4)
+    np.testing.assert_array_equal(first.q, again.q)

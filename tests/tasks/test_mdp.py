@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 from align_rudder.baselines import TabularMDP, optimal_policy, rollout
+from align_rudder.tasks import RecipesEnv, RoomsEnv
+from align_rudder.tasks.mdp import remembering
 
 TAXI = "Taxi-v4" if "Taxi-v4" in gym.registry else "Taxi-v3"
 
@@ -117,3 +119,30 @@ def test_bad_tables_are_refused():
         TabularMDP.from_outcomes([[[(1.0, 0, 0.0, False)]], []], np.ones(2) / 2, 3)
     with pytest.raises(ValueError, match=r"time_factor. has shape \(2,\); \(4,\) is needed"):
         TabularMDP.from_outcomes([[[(1.0, 0, 0.0, False)]]], one, 3, np.ones(2))
+
+
+def test_an_agent_that_remembers_walks_as_before_and_knows_what_happened_last():
+    mdp = RecipesEnv(length=3, size=4, items=2, distractors=1, wrong="undo").mdp
+    memory = remembering(mdp)
+    rng = np.random.default_rng(0)
+    seen = set()
+    for _ in range(20):
+        state, last = int(mdp.starts.argmax()), 0
+        assert memory.starts.argmax() == state
+        both = state
+        for t in range(1, mdp.horizon + 1):
+            assert memory.observed[both] == last * mdp.n_observations + mdp.observed[state]
+            action = int(rng.integers(4))
+            label = mdp.labels[state, action, 0]
+            assert memory.labels[both, action, 0] == label
+            last = label + 1 if label >= 0 else last
+            state, *outcome = mdp.step(state, action, t, 0.5)
+            both, *same = memory.step(both, action, t, 0.5)
+            assert outcome == same
+            assert both == last * mdp.n_states + state
+            seen.add(last)
+            if outcome[1]:
+                break
+    assert len(seen) > 3
+    with pytest.raises(ValueError, match="names nothing that happens"):
+        remembering(RoomsEnv(4).mdp)

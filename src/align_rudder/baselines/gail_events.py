@@ -151,7 +151,7 @@ def learn_gail_events(
         trace: λ of the advantages.
         entropy: Weight of the policy's entropy.
         reward: "positive" for −log(1 − D), "negative" for log D, or "difference" for their sum, the
-            logit.
+            logit. With "negative" it pays to keep away from all events.
         ends: How often the absorbing end follows a log, or an episode of the agent that ended by
             itself, for the discriminator. Its value is that of staying there for ever.
         protocol: How the trial is run and judged; ε-greedily, with the policy's logits as values.

@@ -64,7 +64,9 @@ def _train(q, observed, model, memory, kept, counts, rule, room, tables, epsilon
         slot = next_slot(memory[5], kept, len(memory[2]) - kept)
         n = play(q, observed, memory, slot, tables, epsilon, rng)
         steps += n
-        for _ in range(n * updates):
+        # Where nothing was paid yet there is nothing to learn, and rewards stay 0.
+        paid = memory[3].any() or rewards.any()
+        for _ in range(n * updates if paid else 0):
             i = drawn(memory, kept, rng)
             k = subsequence(picks, memory[2][i], rng)
             decompose(rewards, memory, i, picks[:k], values, rate, unbiased)

@@ -20,13 +20,13 @@ __all__ = ["common_kinds", "learn_unordered"]
 
 
 def common_kinds(model: AlignRudder, share: float = 0.8) -> np.ndarray:
-    """Return the kinds of events that this share of a model's demonstrations holds, in order.
+    """Return the kinds of events that this share of a model's demonstrations holds, by their ids.
 
     Example:
-        >>> logs = [["key", "lamp", "door"], ["door", "key"], ["key", "cat", "door"]]
-        >>> model = AlignRudder(done=False).fit_events(logs)
+        >>> runs = ["key door chest", "key lamp door chest", "key door cat chest"]
+        >>> model = AlignRudder(done=False).fit_events([run.split() for run in runs])
         >>> [model.events_.symbols_[kind] for kind in common_kinds(model)]
-        ['key', 'door']
+        ['chest', 'door', 'key']
     """
     n = model.events_.n_events
     held = [

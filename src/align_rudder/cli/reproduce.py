@@ -11,23 +11,25 @@ import tyro
 
 from align_rudder.files import check_outputs, write_json
 from align_rudder.runs.interrupt import interrupt_on_signal
+from align_rudder.studies.recipes.methods import METHODS as RECIPE_METHODS
+from align_rudder.studies.recipes.settings import RECIPES
 from align_rudder.studies.rooms.methods import COMPARED, FAIR, KEY_CHEST, MODELS, VARIANTS
-from align_rudder.studies.rooms.settings import EXPERIMENTS, SEARCHES
+from align_rudder.studies.rooms.settings import EXPERIMENTS, PAPERS, SEARCHES
 
 if TYPE_CHECKING:
     from align_rudder.runs.workers import Workers
 
     Experiment = Searched = str
 else:
-    Searched = tyro.extras.literal_type_from_choices([*SEARCHES])
-    Experiment = tyro.extras.literal_type_from_choices([*EXPERIMENTS, "all"])
+    Searched = tyro.extras.literal_type_from_choices([*SEARCHES, RECIPES])
+    Experiment = tyro.extras.literal_type_from_choices([*EXPERIMENTS, RECIPES, "all"])
 
 __all__ = ["Reproduce", "Tune"]
 
 _METHODS = (
     f"Methods to run: {', '.join(COMPARED)}; variants of Align-RUDDER: {', '.join(VARIANTS)}; of "
-    f"rooms and poor: {', '.join(FAIR)}; of {KEY_CHEST}: {', '.join(MODELS)}. All of the study if "
-    "left out. The LSTMs need the extra jax."
+    f"rooms and poor: {', '.join(FAIR)}; of {KEY_CHEST}: {', '.join(MODELS)}; of {RECIPES}: "
+    f"{', '.join(RECIPE_METHODS)}. All of the study if left out. The LSTMs need the extra jax."
 )
 
 
@@ -55,10 +57,10 @@ class Reproduce(_Parallel):
     study: tyro.conf.Positional[Experiment]
     """Which one."""
     trials: int | None = None
-    """Trials of each setting; as in the paper if left out."""
+    """Trials of each setting; as in the paper, or 40 recipes, if left out."""
     methods: Annotated[tuple[str, ...], tyro.conf.arg(help=_METHODS)] = ()
     demos: tuple[int, ...] = ()
-    """Numbers of demonstrations; those of the study if left out."""
+    """Numbers of demonstrations or logs; those of the study if left out."""
     max_episodes: int | None = None
     """Cap on the episodes of a trial, which counts as the cap then; the study's if left out."""
     out: str = "results"
@@ -71,6 +73,8 @@ class Reproduce(_Parallel):
     def run(self) -> None:
         """Run, report, write."""
         from align_rudder.studies.key_chest import run_key_chest
+        from align_rudder.studies.recipes import methods as recipes
+        from align_rudder.studies.recipes.study import CAP, run_recipes
         from align_rudder.studies.rooms.methods import chosen_parameters
         from align_rudder.studies.rooms.studies import protocol_of, run_study
         from align_rudder.studies.trials import Scope
@@ -78,15 +82,22 @@ class Reproduce(_Parallel):
         check_outputs(self.json)
         workers = self.workers()
         began, data = time.monotonic(), {}
-        for name in EXPERIMENTS if self.study == "all" else (self.study,):
-            # The methods of the rooms are not those of KeyChest.
-            methods = () if self.study == "all" and name == KEY_CHEST else self.methods
-            scope = Scope(self.trials, methods, self.demos, workers, sys.stderr.isatty())
+        for name in (*EXPERIMENTS, RECIPES) if self.study == "all" else (self.study,):
+            # Studies have methods and hyper-parameters of their own, and demonstrations or logs.
+            whole, paper = self.study == "all", name in PAPERS
+            methods = () if whole and not paper else self.methods
+            demos = () if whole and not paper else self.demos
+            given = None if whole and not paper else self.hyperparameters
+            scope = Scope(self.trials, methods, demos, workers, sys.stderr.isatty())
             with interrupt_on_signal():
-                if name == KEY_CHEST:
+                if name == RECIPES:
+                    cap = CAP if self.max_episodes is None else self.max_episodes
+                    parameters = recipes.chosen_parameters(given)
+                    report = run_recipes(parameters, self.out, scope, cap)
+                elif name == KEY_CHEST:
                     report = run_key_chest(self.out, scope)
                 else:
-                    parameters = chosen_parameters(self.hyperparameters, name)
+                    parameters = chosen_parameters(given, name)
                     protocol = protocol_of(name, self.max_episodes)
                     report = run_study(name, parameters, self.out, scope, protocol)
             data[name] = report.data
@@ -104,12 +115,12 @@ class Tune(_Parallel):
 
     goes_on: ClassVar[bool] = True
     search: tyro.conf.Positional[Searched] = "paper"
-    """For which comparison: the paper's, the fair one of the rooms, or poor demonstrations."""
+    """For which comparison: the paper's, the fair one of rooms, poor demonstrations or recipes."""
     methods: Annotated[
         tuple[str, ...],
         tyro.conf.arg(
-            help=f"Methods: {', '.join(COMPARED)}; of rooms and poor: {', '.join(FAIR)}; all if "
-            "left out."
+            help=f"Methods: {', '.join(COMPARED)}; of rooms and poor: {', '.join(FAIR)}; of "
+            f"{RECIPES}: {', '.join(RECIPE_METHODS)}; all if left out."
         ),
     ] = ()
     trials: int | None = None
@@ -124,22 +135,22 @@ class Tune(_Parallel):
 
     def run(self) -> None:
         """Search and show."""
+        from align_rudder.studies.recipes.tune import tune_recipes
         from align_rudder.studies.rooms.studies import protocol_of
         from align_rudder.studies.rooms.tune import tune
 
         check_outputs(self.json)
-        search = SEARCHES[self.search]
         out = self.out or ("results/tune" + f"-{self.search}" * (self.search != "paper"))
+        where = out, self.workers(), sys.stderr.isatty()
         with interrupt_on_signal():
-            chosen, tables = tune(
-                self.methods,
-                self.trials or search.trials,
-                protocol_of(search.study, self.max_episodes),
-                out,
-                self.workers(),
-                sys.stderr.isatty(),
-                self.search,
-            )
+            if self.search == RECIPES:
+                names = self.methods or tuple(RECIPE_METHODS)
+                chosen, tables = tune_recipes(names, self.trials or 10, self.max_episodes, *where)
+            else:
+                search = SEARCHES[self.search]
+                protocol = protocol_of(search.study, self.max_episodes)
+                trials = self.trials or search.trials
+                chosen, tables = tune(self.methods, trials, protocol, *where, self.search)
         print("\n\n".join(table.text() for table in tables))
         write_json(self.json, chosen)
         print(f"\nchosen: {out}/hyperparameters.json")

@@ -231,7 +231,8 @@ def chosen_parameters(
     folder = files("align_rudder.studies.rooms")
     found = read_parameters(str(folder / "hyperparameters.json"))
     own = folder / f"hyperparameters-{study}.json"
-    for other in [str(own)] * own.is_file() + [path] * (path is not None):
+    others = [str(own)] if own.is_file() else []
+    for other in others if path is None else [*others, path]:
         found = {**found, **read_parameters(other)}
     return {
         name: {**found.get(name, found.get(method.base, {})), **method.fixed}

@@ -28,6 +28,7 @@ __all__ = [
     "DEMOS",
     "EXPERIMENTS",
     "NOISE",
+    "PAPERS",
     "POOL",
     "SEARCHES",
     "STUDIES",
@@ -140,6 +141,8 @@ SEARCHES = {
 }
 
 
+PAPERS = tuple(name for name, study in STUDIES.items() if "align-rudder" in study.known)
+"""Studies of the paper's own protocol."""
 EXPERIMENTS = (*STUDIES, KEY_CHEST)
 """Names of all experiments of the paper."""
 

@@ -4,20 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from align_rudder.studies.rooms.settings import Setting
-from align_rudder.studies.rooms.trials import TrialRecord
 from align_rudder.studies.statistics import mean_interval
 
 __all__ = ["Summary", "compare", "summarise"]
 
+S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
+
+
+class Finished(Protocol[S_co]):
+    """A finished trial, whatever its setting is."""
+
+    @property
+    def setting(self) -> S_co:
+        """Its setting."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+        ...
+
+    @property
+    def episodes(self) -> int:
+        """Episodes to the target, or the cap."""
+        ...
+
+    @property
+    def solved(self) -> bool:
+        """Whether the target was reached."""
+        ...
+
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Generic[S]):
     """The trials of one setting.
 
     Attributes:
@@ -31,7 +56,7 @@ class Summary:
         episodes: Episodes of each trial.
     """
 
-    setting: Setting
+    setting: S
     trials: int
     mean: float
     low: float
@@ -48,16 +73,16 @@ class Summary:
         return {**setting, **found}
 
 
-def summarise(records: Iterable[TrialRecord], settings: Sequence[Setting]) -> list[Summary]:
+def summarise(records: Iterable[Finished[S]], settings: Sequence[S]) -> list[Summary[S]]:
     """Return the summary of each setting that has trials."""
-    by_setting: dict[Setting, list[TrialRecord]] = {s: [] for s in settings}
+    by_setting: dict[S, list[Finished[S]]] = {s: [] for s in settings}
     for record in records:
         if record.setting in by_setting:
             by_setting[record.setting].append(record)
     return [_summary(s, sorted(r, key=lambda x: x.seed)) for s, r in by_setting.items() if r]
 
 
-def _summary(setting: Setting, records: list[TrialRecord]) -> Summary:
+def _summary(setting: S, records: list[Finished[S]]) -> Summary[S]:
     episodes = [r.episodes for r in records]
     return Summary(
         setting,
@@ -70,6 +95,6 @@ def _summary(setting: Setting, records: list[TrialRecord]) -> Summary:
     )
 
 
-def compare(ours: Summary, other: Summary) -> float:
+def compare(ours: Summary[S], other: Summary[S]) -> float:
     """Return the p-value of a one-sided Mann–Whitney test that ours needs fewer episodes."""
     return float(mannwhitneyu(ours.episodes, other.episodes, alternative="less").pvalue)

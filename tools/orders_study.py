@@ -1,8 +1,8 @@
 """Measure in how many recipes the order of the items is found from event logs of other layouts.
 
-    python tools/recipes_study.py --tasks 100
+    python tools/orders_study.py --tasks 100
 
-writes `results/recipes/orders.json`. Task k has the seed 2000 + k; smaller and larger ones were
+writes `results/orders/recipes.json`. Task k has the seed 2000 + k; smaller and larger ones were
 looked at while the search was made quicker.
 """
 
@@ -48,12 +48,12 @@ def main() -> None:
     """Measure and write the file."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--tasks", type=int, default=100, help="recipes for each row")
-    parser.add_argument("--output", type=Path, default=ROOT / "results" / "recipes")
+    parser.add_argument("--output", type=Path, default=ROOT / "results" / "orders")
     args = parser.parse_args()
     warnings.simplefilter("ignore", ar.AlignRudderWarning)
     text = json.dumps(orders(args.tasks), indent=2) + "\n"
     args.output.mkdir(parents=True, exist_ok=True)
-    (args.output / "orders.json").write_text(text, "utf-8")
+    (args.output / "recipes.json").write_text(text, "utf-8")
     print(text, end="")
 
 

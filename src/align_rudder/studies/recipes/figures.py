@@ -1,0 +1,68 @@
+"""The figure of the recipes: episodes over the length of the recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
+from align_rudder.studies.recipes.methods import METHODS, OURS
+from align_rudder.studies.recipes.settings import AXES, Setting
+from align_rudder.studies.rooms.statistics import Summary
+
+__all__ = ["length_figure"]
+
+
+def length_figure(found: Sequence[Summary[Setting]], cap: int) -> Figure:
+    """Return mean episodes over the items of the recipe, with 95 % confidence bands.
+
+    Beside it is the share of tasks that were solved.
+    """
+    lengths = [task.length for task in AXES[0].tasks]
+    figure = Figure(figsize=(8.6, 4.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for name, method in METHODS.items():
+        cells = sorted(
+            (s for s in found if s.setting.method == name and _plain(s.setting)),
+            key=lambda s: s.setting.length,
+        )
+        if not cells:
+            continue
+        ours, x = name == OURS, [s.setting.length for s in cells]
+        color = OKABE_ITO.get(method.color, method.color)
+        look = {"color": color, "marker": method.marker, "markersize": 5, "label": method.label}
+        look |= {"lw": 2.2 if ours else 1.3, "zorder": 3 if ours else 2}
+        look |= {"ls": "--"} if name == "gail-inventory" else {}
+        left.plot(x, [s.mean for s in cells], **look)
+        left.fill_between(
+            x, [s.low for s in cells], [s.high for s in cells], color=color, alpha=0.15
+        )
+        right.plot(x, [100 * (1 - s.capped / s.trials) for s in cells], **look)
+    for ax in (left, right):
+        ax.set_xscale("log")
+        ax.set_xticks(lengths, [str(n) for n in lengths])
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.set_xlabel("items of the recipe")
+        ax.spines[["top", "right"]].set_visible(False)
+    left.set(yscale="log")
+    left.yaxis.set_major_formatter("{x:,.0f}")
+    left.set_title("episodes to a greedy success, mean", fontsize=10, loc="left")
+    left.axhline(cap, color="black", lw=0.7, ls=":")
+    left.annotate(
+        "cap", (lengths[0], cap), xytext=(0, 2), textcoords="offset points", fontsize=7, ha="left"
+    )
+    right.set(ylim=(-3, 103))
+    right.set_title("tasks solved, %", fontsize=10, loc="left")
+    legend_outside(figure, left, 4)
+    return figure
+
+
+def _plain(setting: Setting) -> bool:
+    """Return whether a setting is on the axis of lengths."""
+    return any(
+        (task.length, task.wrong, task.logs, task.detours)
+        == (setting.length, setting.wrong, setting.logs, setting.detours)
+        for task in AXES[0].tasks
+    )

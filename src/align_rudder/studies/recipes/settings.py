@@ -1,0 +1,96 @@
+"""What is run: the settings of the study of recipes.
+
+Nothing heavy is imported here: command lines take their choices from these tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from align_rudder.files import Choice, Kind, Number, Text, Whole
+from align_rudder.studies.recipes.methods import METHODS
+from align_rudder.studies.rooms.methods import check_methods
+
+__all__ = ["AXES", "FIRST_SEED", "LOGS", "RECIPES", "TRIALS", "Axis", "Setting", "settings_of"]
+
+RECIPES = "recipes"
+FIRST_SEED = 40_000
+TRIALS = 40
+LOGS = (2, 5, 10, 20, 50)
+
+
+@dataclass(frozen=True, order=True)
+class Setting:
+    """One cell of a table, in which trials differ by their seed alone.
+
+    Attributes:
+        length: Items of the recipe.
+        wrong: What a wrong item does.
+        logs: Number of logs.
+        detours: Share of items before which logs make a detour.
+        method: Name of the method.
+        variant: Index of a configuration of the method; -1 for the chosen one.
+    """
+
+    length: int
+    wrong: str = "nothing"
+    logs: int = 10
+    detours: float = 0.5
+    method: str = ""
+    variant: int = -1
+
+    COLUMNS: ClassVar[Mapping[str, Kind]] = {
+        "length": Whole(1, 100),
+        "wrong": Choice(("nothing", "undo")),
+        "logs": Whole(1),
+        "detours": Number(0, 1),
+        "method": Text(),
+        "variant": Whole(-1),
+    }
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One table of the study, whose columns differ in one thing.
+
+    Attributes:
+        name: What differs, as a field of `Setting`.
+        title: What the table says of the rest.
+        tasks: The tasks, without a method.
+    """
+
+    name: str
+    title: str
+    tasks: tuple[Setting, ...]
+
+
+AXES = (
+    Axis("length", "items of the recipe, 10 logs", tuple(Setting(n) for n in (4, 8, 12, 24))),
+    Axis("logs", "logs, 12 items", tuple(Setting(12, logs=n) for n in LOGS)),
+    Axis("detours", "detours, 12 items", tuple(Setting(12, detours=x) for x in (0.0, 0.5, 1.0))),
+    Axis("wrong", "wrong items undo, 4 items", (Setting(4, "undo"),)),
+)
+
+
+def settings_of(methods: Sequence[str] = (), logs: Sequence[int] = ()) -> list[Setting]:
+    """Return the settings of the study, each once.
+
+    Args:
+        methods: Names of methods; all of them if empty.
+        logs: Numbers of logs: only these tasks. Those of the study if empty.
+    """
+    names = tuple(dict.fromkeys(methods)) or tuple(METHODS)
+    check_methods(names, METHODS)
+    known = {task.logs for axis in AXES for task in axis.tasks}
+    for n in logs:
+        if n not in known:
+            raise ValueError(f"{n} logs were asked for; the study has {sorted(known)}")
+    tasks = dict.fromkeys(task for axis in AXES for task in axis.tasks)
+    return [
+        replace(task, method=name)
+        for task in tasks
+        if not logs or task.logs in logs
+        for name in names
+    ]

@@ -1,0 +1,147 @@
+"""One trial of a method on a recipe, and what is kept of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from align_rudder.baselines import (
+    learn_align_rudder,
+    learn_gail_events,
+    learn_ircr,
+    learn_q,
+    learn_rrd,
+    learn_unordered,
+)
+from align_rudder.baselines.gail_events import remembered_pairs
+from align_rudder.baselines.protocol import Protocol, Result
+from align_rudder.files import Kind, Whole
+from align_rudder.studies.recipes.settings import Setting
+from align_rudder.studies.recipes.worlds import (
+    environment,
+    in_order,
+    logs_of,
+    model_of,
+    recall,
+    stage_pairs,
+)
+from align_rudder.studies.trials import values_in
+
+__all__ = ["LEARNERS", "RecipeTrial", "protocol_of", "run_trial"]
+
+
+@dataclass(frozen=True)
+class RecipeTrial:
+    """A finished trial.
+
+    Attributes:
+        setting: Its setting.
+        seed: Its seed, of layout, recipe, logs and learner.
+        episodes: Episodes to the target, or the cap.
+        solved: Whether the target was reached.
+        steps: Environment steps of learning.
+    """
+
+    setting: Setting
+    seed: int
+    episodes: int
+    solved: bool
+    steps: int
+
+    COLUMNS: ClassVar[Mapping[str, Kind]] = {
+        **Setting.COLUMNS,
+        "seed": Whole(0, 2**53),
+        "episodes": Whole(0, 2**53),
+        "solved": Whole(0, 1),
+        "steps": Whole(0, 2**53),
+    }
+
+    @property
+    def key(self) -> tuple[Setting, int]:
+        """Setting and seed."""
+        return self.setting, self.seed
+
+    def row(self) -> list[str]:
+        """Return the values as text."""
+        numbers = (self.seed, self.episodes, int(self.solved), self.steps)
+        return [*map(str, (*astuple(self.setting), *numbers))]
+
+    @classmethod
+    def parse(cls, row: dict[str, str]) -> Self:
+        """Return the trial of a row."""
+        *setting, seed, episodes, solved, steps = values_in(row, cls.COLUMNS)
+        return cls(Setting(*setting), seed, episodes, solved == 1, steps)
+
+
+def protocol_of(max_episodes: int) -> Protocol:
+    """Return how trials are run and judged: one greedy episode that must succeed."""
+    return Protocol(max_episodes=max_episodes, evaluation_epsilon=0.0, evaluation_episodes=1)
+
+
+def _align_rudder(setting: Setting, seed: int, **options: Any) -> Result:
+    mdp, model = environment(setting, seed).mdp, model_of(setting, seed)
+    return learn_align_rudder(mdp, [], seed=seed, model=model, **options)
+
+
+def _shortest_log(setting: Setting, seed: int, **options: Any) -> Result:
+    env = environment(setting, seed)
+    model = in_order(min(logs_of(setting, seed), key=len), env.undo or None)
+    return learn_align_rudder(env.mdp, [], seed=seed, model=model, **options)
+
+
+def _unordered(setting: Setting, seed: int, **options: Any) -> Result:
+    mdp, model = environment(setting, seed).mdp, model_of(setting, seed)
+    return learn_unordered(mdp, [], seed=seed, model=model, **options)
+
+
+def _gail_events(setting: Setting, seed: int, **options: Any) -> Result:
+    mdp, env = recall(setting, seed), environment(setting, seed)
+    shown = [remembered_pairs(log, env.symbols) for log in logs_of(setting, seed)]
+    known = np.arange(mdp.n_states) // env.mdp.n_states
+    return learn_gail_events(mdp, shown, known, seed=seed, **options)
+
+
+def _gail_inventory(setting: Setting, seed: int, **options: Any) -> Result:
+    env = environment(setting, seed, hidden=False)
+    shown = [stage_pairs(env, log) for log in logs_of(setting, seed)]
+    known = np.arange(env.mdp.n_states) // env.size**2
+    return learn_gail_events(env.mdp, shown, known, seed=seed, **options)
+
+
+def _with_memory(learn: Callable[..., Result]) -> Callable[..., Result]:
+    """Return a learner that has no logs and remembers the last event."""
+
+    def learned(setting: Setting, seed: int, **options: Any) -> Result:
+        return learn(recall(setting, seed), [], seed=seed, returns=[1.0], **options)
+
+    return learned
+
+
+LEARNERS: dict[str, Callable[..., Result]] = {
+    "align-rudder": _align_rudder,
+    "shortest-log": _shortest_log,
+    "unordered": _unordered,
+    "gail-events": _gail_events,
+    "q-memory": _with_memory(learn_q),
+    "rrd": _with_memory(learn_rrd),
+    "ircr-absorbing": _with_memory(learn_ircr),
+    "gail-inventory": _gail_inventory,
+}
+
+
+def run_trial(
+    setting: Setting, seed: int, parameters: Mapping[str, Any], protocol: Protocol
+) -> RecipeTrial:
+    """Run one trial; everything in it follows from setting, seed and parameters.
+
+    Args:
+        setting: The setting.
+        seed: The seed of layout, recipe, logs and learner.
+        parameters: Arguments of the learner.
+        protocol: How the trial is run and judged.
+    """
+    result = LEARNERS[setting.method](setting, seed, protocol=protocol, **parameters)
+    return RecipeTrial(setting, seed, result.episodes, result.solved, result.steps)

@@ -1,0 +1,55 @@
+"""The methods of the recipes: the same budget for each, and what is drawn for it."""
+
+import json
+
+import pytest
+
+from align_rudder.studies.recipes.methods import (
+    BUDGET,
+    METHODS,
+    OURS,
+    chosen_parameters,
+    read_parameters,
+)
+from align_rudder.studies.recipes.settings import AXES, settings_of
+from align_rudder.studies.recipes.trials import LEARNERS
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_has_the_same_number_of_configurations_and_all_values_come(name):
+    method = METHODS[name]
+    found = method.configurations()
+    assert found == method.configurations()
+    assert len({json.dumps(c) for c in found}) == len(found) == BUDGET
+    assert found[0] == method.first
+    for parameter, values in method.values.items():
+        assert {c[parameter] for c in found} == {*values}
+        assert {"gamma", "trace"} <= method.values.keys()
+    assert chosen_parameters()[name] in found
+
+
+def test_methods_can_be_told_apart_and_all_are_learned():
+    assert [*LEARNERS] == [*METHODS]
+    for what in ("label", "color", "marker"):
+        assert len({getattr(method, what) for method in METHODS.values()}) == len(METHODS)
+
+
+def test_a_file_of_parameters_replaces_those_of_its_methods(tmp_path):
+    path = tmp_path / "h.json"
+    ours = {**METHODS[OURS].first, "gamma": 0.5}
+    path.write_text(json.dumps({"parameters": {OURS: ours}}))
+    assert chosen_parameters(path) == {**chosen_parameters(), OURS: ours}
+    path.write_text(json.dumps({"parameters": {OURS: {**ours, "settlement": "none"}}}))
+    with pytest.raises(ValueError, match="tune recipes"):
+        read_parameters(path)
+
+
+def test_settings_are_there_once_and_may_be_a_part():
+    every = settings_of()
+    assert len({*every}) == len(every) == 11 * len(METHODS)
+    assert {s.length for s in settings_of(["rrd"], [50])} == {12}
+    assert sum(len(axis.tasks) for axis in AXES) == 13
+    with pytest.raises(ValueError, match="3 logs were asked for"):
+        settings_of([], [3])
+    with pytest.raises(ValueError, match="'dqfd' is not known"):
+        settings_of(["dqfd"])
