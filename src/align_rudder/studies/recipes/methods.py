@@ -32,8 +32,8 @@ class Method:
         knows: What it is given beside the environment's reward and where it stands.
         color: Its color in figures, by its name in the palette if it is of it.
         marker: Its marker, for print without color.
-        first: The configuration that is tried first: ours has the library's defaults, a rival the
-            best that was seen on the seeds of tuning while the lists of values were made.
+        first: The configuration that is tried first: the library's defaults for ours, for most
+            rivals the best that was seen on the seeds of tuning while the lists were made.
         values: The values of each hyper-parameter from which the others are drawn.
     """
 

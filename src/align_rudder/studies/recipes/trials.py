@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import astuple, dataclass
 from typing import Any, ClassVar, Self
 
@@ -88,7 +88,8 @@ def _align_rudder(setting: Setting, seed: int, **options: Any) -> Result:
 
 def _shortest_log(setting: Setting, seed: int, **options: Any) -> Result:
     env = environment(setting, seed)
-    model = in_order(min(logs_of(setting, seed), key=len), env.undo or None)
+    undo: dict[Hashable, Hashable] = {**env.undo}
+    model = in_order(min(logs_of(setting, seed), key=len), undo or None)
     return learn_align_rudder(env.mdp, [], seed=seed, model=model, **options)
 
 
