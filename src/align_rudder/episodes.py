@@ -97,11 +97,11 @@ def _stack(values: Any, name: str) -> Tree:
     return array
 
 
-def _first_length(tree: Tree) -> int:
+def _first_length(tree: Any) -> int:
     """Return the length of the first array of a tree, -1 if there is none."""
-    while isinstance(tree, Mapping | tuple) and tree:
-        tree = next(iter(tree.values() if isinstance(tree, Mapping) else tree))
-    return len(tree) if np.ndim(tree) else -1
+    while isinstance(tree, dict | tuple) and tree:
+        tree = next(iter(tree.values() if isinstance(tree, dict) else tree))
+    return len(tree) if isinstance(tree, np.ndarray) and tree.ndim else -1
 
 
 def _check_length(tree: Tree, length: int, name: str, hint: str) -> None:

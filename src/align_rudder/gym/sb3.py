@@ -93,7 +93,7 @@ class _Redistributing:
         wrapped: bool = False,
         **kwargs: Any,
     ) -> None:
-        space = args[1] if len(args) > 1 else kwargs.get("observation_space")
+        space: Any = args[1] if len(args) > 1 else kwargs.get("observation_space")
         if isinstance(space, spaces.Dict) and not isinstance(self, DictReplayBuffer):
             raise ValueError(
                 f"observations are a dict of {[*space]}; use RedistributedDictReplayBuffer for "
