@@ -33,6 +33,7 @@ _DIRECTED = 0.8
 _CLEAR = 3.0  # standard deviations beyond chance
 _ROUNDS = 5  # of refinement of the alignment with −ln p
 _NEAR = -10.0  # nats of evidence below which an alignment is not refined further: noise has less
+_FEWEST, _ALIKE = 3, 1.5  # sequences, and standard deviations beyond what the null's chain makes
 _FAINT = 1e-3  # what events that are in no kept column score when the others are aligned again
 
 
@@ -360,7 +361,23 @@ def _with_log_scores(
         return None, groups, other if groups else guide
     matrices = progressive(sequences, guide.tree, other.scores, gap, progress)
     last = _Guide(other.scores, other.pairs, guide.tree, matrices)
-    return _whole([refined(last, _ROUNDS, 0)], null, engine, refine), [], guide
+    whole = _whole([refined(last, _ROUNDS, 0)], null, engine, refine)
+    if whole is None and _alike(sequences, other, gap, null):
+        return Part(np.arange(len(sequences)), found[1][0]), [], other
+    return whole, [], guide
+
+
+def _alike(sequences: Sequence[np.ndarray], guide: _Guide, gap: float, null: Null) -> bool:
+    """Return whether sequences agree more than what the null's chain makes.
+
+    For few of them, of which no chain of columns is evident by itself.
+    """
+    n = len(sequences)
+    if n < _FEWEST:
+        return False
+    pairs = np.column_stack(np.triu_indices(n, 1))
+    value, z = agreement(sequences, pairs, guide.pairs, guide.scores, gap, null, samples=64)
+    return value > 0 and z >= _ALIKE
 
 
 def _whole(

@@ -382,15 +382,14 @@ def test_observations_that_are_not_numbers_do_not_break_an_episode_in_two():
     episode = ar.Episode(seen, [0] * 4, [0.0, 0.0, 0.0, 1.0])
     model = ar.AlignRudder(count, strategies=1).fit([episode] * 3)
     space = gym.spaces.Box(-9, 9, (2,), np.float32)
-    plain = RedistributedReplayBuffer(9, space, gym.spaces.Discrete(2), device="cpu", model=model)
+    options = {"device": "cpu", "settlement": "even"}
+    plain = RedistributedReplayBuffer(9, space, gym.spaces.Discrete(2), model=model, **options)
     both = gym.spaces.Dict({"a": space})
     named = ar.AlignRudder(
         lambda o, *rest: count(o["a"], *rest[:2], rest[2]["a"], {}), strategies=1
     )
     named.fit([ar.Episode({"a": seen}, [0] * 4, episode.rewards)] * 3)
-    parts = RedistributedDictReplayBuffer(
-        9, both, gym.spaces.Discrete(2), device="cpu", model=named
-    )
+    parts = RedistributedDictReplayBuffer(9, both, gym.spaces.Discrete(2), model=named, **options)
     for t in range(4):
         step = (np.array([x]) for x in (0, episode.rewards[t], t == 3))
         plain.add(seen[[t]].copy(), seen[[t + 1]].copy(), *step, [{}])

@@ -108,11 +108,12 @@ def test_several_strategies_have_places_of_their_own():
     counts = [len(s.subgoals) for s in model.strategies_]
     assert len(counts) == 2
     env = ar.SubTaskReward(Letters(), model)
-    assert env.observation_space["subgoal"].shape == (sum(counts) + 2,)
+    width = 11 + 1  # the letter, one-hot, and a 1, in the block of the place
+    assert env.observation_space["subgoal"].shape == ((sum(counts) + 2) * width,)
     places = set()
     for way in ("abc", "def"):
         _, infos, seen = play(env, [letters[c] for c in way])
-        here = [int(o["subgoal"].argmax()) for o in seen]
+        here = [int(o["subgoal"][width - 1 :: width].argmax()) for o in seen]
         assert [info["subgoal"] for info in infos] == [0, 1, 2, 3]
         assert here[1:] == [here[1], here[1] + 1, here[1] + 2]
         places |= set(here[1:])

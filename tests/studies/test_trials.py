@@ -65,12 +65,12 @@ def test_a_line_that_is_not_a_trial_is_named(tmp_path):
     with opened(tmp_path) as trials:
         trials.add(trial_record(0))
     path = tmp_path / "trials.csv"
-    for wrong in (b"4,0.01,fifteen,2,bc-q,-1,0,50,1,350,\n", b"4,0.01,fifteen\n", b"\xff\n"):
+    for wrong in (b"4,0.01,fifteen,2,bc-q,-1,0.2,0,50,1,350,\n", b"4,0.01,fifteen\n", b"\xff\n"):
         whole = path.read_bytes()
         path.write_bytes(whole + wrong)
         with pytest.raises(ValueError, match=r"trials\.csv"):
             opened(tmp_path).__enter__()
         path.write_bytes(whole)
-    path.write_bytes(whole + b"4,0.01,fifteen,2,bc-q,-1,0,50,1,350,\n")
+    path.write_bytes(whole + b"4,0.01,fifteen,2,bc-q,-1,0.2,0,50,1,350,\n")
     with pytest.raises(ValueError, match=r"line 3 of .*fifteen.*delete that line"):
         opened(tmp_path).__enter__()

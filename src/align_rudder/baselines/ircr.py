@@ -105,7 +105,7 @@ def learn_ircr(
     Notes:
         The guidance reward of a pair, over the episodes τ in memory that hold it, is
 
-        .. math:: r_g(s, a) = \operatorname{mean}_{τ ∋ (s, a)}
+        .. math:: r_g(s, a) = \operatorname{mean}_{τ \ni (s, a)}
             \frac{R(τ) - R_{\min}}{R_{\max} - R_{\min}}
 
         with the least and the largest return in memory; 1 where all are equal. An episode counts

@@ -124,13 +124,13 @@ def learn_rrd(
     Notes:
         For an episode τ of T steps and a set I of K of them, drawn without replacement, the loss is
 
-        .. math:: \frac{1}{2 T^2} \left(R(τ) - \frac{T}{K} \sum_{t ∈ I} \hat r(s_t, a_t)\right)^2
+        .. math:: \frac{1}{2 T^2} \left(R(τ) - \frac{T}{K} \sum_{t \in I} \hat r(s_t, a_t)\right)^2
 
         Its mean over I is the squared error of the whole sum and the variance of its estimate, 0
         for K = T. `unbiased` subtracts an estimate of this variance,
 
         .. math:: \frac{1}{2 K} \left(1 - \frac{K}{T}\right) \frac{1}{K - 1}
-            \sum_{t ∈ I} \left(\hat r(s_t, a_t) - \bar r\right)^2
+            \sum_{t \in I} \left(\hat r(s_t, a_t) - \bar r\right)^2
 
         so that the mean over I is the squared error alone.
 
