@@ -1,5 +1,6 @@
 """(III) Strategies: are planted ones told apart, and is chance not taken for one?"""
 
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -268,3 +269,22 @@ def test_agreement_repeats_with_its_seed():
 
 def test_of_one_kind_of_event_there_is_nothing_to_disagree_about():
     assert agree([np.zeros(3, int), np.zeros(5, int)]) == (1.0, np.inf)
+
+
+def test_few_logs_that_go_back_agree_more_than_walks_do():
+    """Five logs of a recipe, whose items come again: no column is evident, and yet they agree."""
+    found, recipes = 0, 10
+    for seed in range(recipes):
+        envs = [RecipesEnv(12, seed=[seed, j], recipe_seed=seed) for j in range(5)]
+        with warnings.catch_warnings(action="ignore", category=AlignRudderWarning):
+            model = AlignRudder().fit_events([env.log(j) for j, env in enumerate(envs)])
+        found += len(model.strategies_) > 0
+    assert found >= 0.8 * recipes
+    silent, sets = 0, 20
+    for seed in range(sets):
+        rng = np.random.default_rng(seed)
+        places = [np.cumsum(rng.choice([-1, 1], 40)) for _ in range(5)]
+        with warnings.catch_warnings(action="ignore", category=AlignRudderWarning):
+            model = AlignRudder().fit_events([(np.abs(walk) % 10).tolist() for walk in places])
+        silent += not model.strategies_
+    assert silent >= 0.9 * sets
