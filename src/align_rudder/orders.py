@@ -30,12 +30,11 @@ def missing_kinds(alignment: Alignment, columns: np.ndarray, every: bool = False
     sequences, kept = alignment.sequences, alignment.matrix[:, columns]
     n = int(max((s.max(initial=-1) for s in sequences), default=-1)) + 1
     counts = np.array([np.bincount(s, minlength=n) for s in sequences])
-    held = (counts > 0).mean(axis=0)
-    placed = np.array([(kept == kind).any(axis=1).mean() for kind in range(n)])
-    common = (held >= _MOST) & (counts.mean(axis=0) <= _OFTEN)
+    common = ((counts > 0).mean(axis=0) >= _MOST) & (counts.mean(axis=0) <= _OFTEN)
     if every:
         common = (counts == 1).all(axis=0)
-    return np.flatnonzero(common & (placed < _MOST))
+    found = [k for k in np.flatnonzero(common) if (kept == k).any(axis=1).mean() < _MOST]
+    return np.array(found, np.int64)
 
 
 def sides_of(part: Part) -> tuple[int, np.ndarray] | None:
