@@ -56,12 +56,12 @@ GRIDS: dict[str, list[dict[str, Any]]] = {  # one number at a time, around the m
     ],
     "dqn": [
         {"learning_rate": r, "n_steps": n}
-        for r, n in ((3e-4, 5), (1e-4, 5), (1e-3, 5), (3e-4, 1), (3e-4, 10))
+        for r, n in ((3e-4, 5), (1e-4, 5), (1e-3, 5), (3e-4, 1), (3e-4, 3), (3e-4, 10), (1e-4, 10))
     ],
 }
 TUNED_ON = {
     "ppo": ("FourRooms", "Recipes, L = 8", "DoorKey", "MuJoCo maze", "Workshop"),
-    "dqn": ("FourRooms", "Recipes, L = 8", "DoorKey", "Workshop"),
+    "dqn": ("FourRooms", "Recipes, L = 8", "DoorKey", "KeyCorridor", "UnlockPickup", "Workshop"),
 }
 WAYS: dict[str, dict[str, Any]] = {
     "default": {},
