@@ -20,8 +20,9 @@ from joblib import Parallel, delayed
 from tqdm.auto import tqdm
 
 import align_rudder as ar
-from align_rudder.baselines import Protocol, TabularMDP, learn_align_rudder, learn_q
+from align_rudder.baselines import Protocol, learn_align_rudder, learn_q
 from align_rudder.tasks import RoomsEnv
+from align_rudder.tasks.mdp import best_return
 
 ROOT = Path(__file__).parents[1]
 FIRST, CAP = 70_000, 3000
@@ -29,16 +30,6 @@ ROOMS, SLIP, TARGET = 8, 0.1, 0.9
 SHARES, NUMBERS = (0.3, 0.5, 0.7), (2, 5, 10)
 WAYS = {"Align-RUDDER": {}, 'settlement "even"': {"settlement": "even"}, "plain reward": None}
 PLAIN = {"learning_rate": 0.2, "trace": 0.8, "gamma": 0.99}  # as `learn_align_rudder` has them
-
-
-def best_return(mdp: TabularMDP) -> float:
-    """Return what the best policy earns on average, by going back from the last step."""
-    value = np.zeros(mdp.n_states)
-    for t in range(mdp.horizon, 0, -1):
-        future = np.where(mdp.terminal, 0.0, value[mdp.next_states])
-        gain = mdp.rewards * mdp.time_factor[t] + future
-        value = (mdp.probabilities * gain).sum(axis=2).max(axis=1)
-    return float(mdp.starts @ value)
 
 
 def one(share: float, n: int, way: str, seed: int) -> int:

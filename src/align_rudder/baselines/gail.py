@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ __all__ = [
     "REWARDS",
     "advantages",
     "discriminate",
+    "gail_rule",
     "imitation_reward",
     "learn_gail",
     "policy_step",
@@ -157,6 +158,30 @@ def _train(logits, values, scores, shown, rule, tables, epsilon, episodes, rng):
     return steps
 
 
+def gail_rule(
+    policy_rate: float,
+    value_rate: float,
+    discriminator_rate: float,
+    gamma: float,
+    trace: float,
+    entropy: float,
+    reward: str,
+) -> tuple[Any, ...]:
+    """Return the hyper-parameters of GAIL as its kernels take them, each seen to be possible."""
+    if reward not in REWARDS:
+        raise ValueError(f"reward={reward!r} is not known; use one of {sorted(REWARDS)}")
+    check_values(
+        policy_rate=(policy_rate, Number(above=0)),
+        value_rate=(value_rate, Number(above=0, high=1)),
+        discriminator_rate=(discriminator_rate, Number(above=0)),
+        gamma=(gamma, Number(0, below=1)),
+        trace=(trace, Number(0, 1)),
+        entropy=(entropy, Number(0)),
+    )
+    rates = map(float, (policy_rate, value_rate, discriminator_rate, gamma, trace, entropy))
+    return (*rates, REWARDS[reward])
+
+
 def learn_gail(
     mdp: TabularMDP,
     demonstrations: Sequence[Episode],
@@ -212,21 +237,11 @@ def learn_gail(
         (A_t / rms A) ∇ log b(a_t) plus the slope of the entropy of π. V continues at the time
         limit, of which the state is not aware; in an absorbing state it is r / (1 − γ).
     """
-    if reward not in REWARDS:
-        raise ValueError(f"reward={reward!r} is not known; use one of {sorted(REWARDS)}")
-    check_values(
-        policy_rate=(policy_rate, Number(above=0)),
-        value_rate=(value_rate, Number(above=0, high=1)),
-        discriminator_rate=(discriminator_rate, Number(above=0)),
-        gamma=(gamma, Number(0, below=1)),
-        trace=(trace, Number(0, 1)),
-        entropy=(entropy, Number(0)),
-    )
+    rates = gail_rule(policy_rate, value_rate, discriminator_rate, gamma, trace, entropy, reward)
     trial = Trial(mdp, demonstrations, protocol, seed)
     logits = trial.cloned(initial_scale)
     values, scores = np.zeros(mdp.n_states), np.zeros_like(logits)
-    rates = map(float, (policy_rate, value_rate, discriminator_rate, gamma, trace, entropy))
-    rule = (*rates, REWARDS[reward], bool(absorbing))
+    rule = (*rates, bool(absorbing))
     shown = _pairs_of(trial, absorbing)
     return trial.run(logits, partial(_train, logits, values, scores, shown, rule))
 

@@ -10,16 +10,16 @@ import numpy as np
 
 from align_rudder._compile import njit
 from align_rudder.baselines.gail import (
-    REWARDS,
     advantages,
     discriminate,
+    gail_rule,
     imitation_reward,
     policy_step,
     softmax,
 )
 from align_rudder.baselines.kernels import begin, draw, horizon_of, uniform
 from align_rudder.baselines.protocol import Protocol, Result, Trial
-from align_rudder.files import Number, Whole, check_values
+from align_rudder.files import Whole, check_values
 from align_rudder.tasks.mdp import TabularMDP
 
 __all__ = ["learn_gail_events", "remembered_pairs"]
@@ -159,17 +159,8 @@ def learn_gail_events(
     Returns:
         The trial; its q is the table of the policy's logits.
     """
-    if reward not in REWARDS:
-        raise ValueError(f"reward={reward!r} is not known; use one of {sorted(REWARDS)}")
-    check_values(
-        policy_rate=(policy_rate, Number(above=0)),
-        value_rate=(value_rate, Number(above=0, high=1)),
-        discriminator_rate=(discriminator_rate, Number(above=0)),
-        gamma=(gamma, Number(0, below=1)),
-        trace=(trace, Number(0, 1)),
-        entropy=(entropy, Number(0)),
-        ends=(ends, Whole(0)),
-    )
+    check_values(ends=(ends, Whole(0)))
+    rates = gail_rule(policy_rate, value_rate, discriminator_rate, gamma, trace, entropy, reward)
     pairs = np.concatenate([np.reshape(log, (-1, 2)) for log in shown]).astype(np.int64)
     known = np.asarray(known, np.int64)
     if not mdp.labels.size or known.shape != (mdp.n_states,) or not len(pairs):
@@ -182,7 +173,6 @@ def learn_gail_events(
     end = int(max(known.max(), pairs[:, 0].max())) + 1
     scores = np.zeros((end + 1, len(mdp.symbols)))
     closed = np.concatenate([pairs, np.tile([end, 0], (ends * len(shown), 1))])
-    rates = map(float, (policy_rate, value_rate, discriminator_rate, gamma, trace, entropy))
-    rule = (*rates, REWARDS[reward], int(ends))
+    rule = (*rates, int(ends))
     seen = (trial.observed, known, mdp.labels.astype(np.int64))
     return trial.run(logits, partial(_train, logits, values, scores, closed, rule, seen))

@@ -10,7 +10,7 @@ import numpy as np
 from align_rudder._compile import njit
 from align_rudder.baselines.protocol import Protocol, Result, Trial
 from align_rudder.baselines.replay import next_slot
-from align_rudder.baselines.trajectories import drawn, filled, learn_from, new_memory, play
+from align_rudder.baselines.trajectories import filled, learn_and_replay, new_memory, play
 from align_rudder.episodes import Episode
 from align_rudder.files import Number, Whole, check_values
 from align_rudder.tasks.mdp import TabularMDP
@@ -57,9 +57,7 @@ def _train(q, observed, credit, memory, kept, replays, rule, room, tables, epsil
         steps += play(q, observed, memory, slot, tables, epsilon, rng)
         tally(sums, counts, memory, slot, 1)
         guide(guidance, sums, counts, memory[3][: filled(memory, kept)])
-        learn_from(q, guidance, memory, slot, rule, room)
-        for _ in range(replays):
-            learn_from(q, guidance, memory, drawn(memory, kept, rng), rule, room)
+        learn_and_replay(q, guidance, memory, slot, kept, replays, rule, room, rng)
     return steps
 
 

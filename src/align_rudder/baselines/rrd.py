@@ -11,7 +11,7 @@ from align_rudder._compile import njit
 from align_rudder.baselines.kernels import uniform
 from align_rudder.baselines.protocol import Protocol, Result, Trial
 from align_rudder.baselines.replay import next_slot
-from align_rudder.baselines.trajectories import drawn, learn_from, new_memory, play
+from align_rudder.baselines.trajectories import drawn, learn_and_replay, new_memory, play
 from align_rudder.episodes import Episode
 from align_rudder.files import Number, Whole, check_values
 from align_rudder.tasks.mdp import TabularMDP
@@ -70,9 +70,7 @@ def _train(q, observed, model, memory, kept, counts, rule, room, tables, epsilon
             i = drawn(memory, kept, rng)
             k = subsequence(picks, memory[2][i], rng)
             decompose(rewards, memory, i, picks[:k], values, rate, unbiased)
-        learn_from(q, rewards, memory, slot, rule, room)
-        for _ in range(replays):
-            learn_from(q, rewards, memory, drawn(memory, kept, rng), rule, room)
+        learn_and_replay(q, rewards, memory, slot, kept, replays, rule, room, rng)
     return steps
 
 

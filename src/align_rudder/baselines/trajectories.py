@@ -14,7 +14,7 @@ from align_rudder._compile import njit
 from align_rudder.baselines.kernels import act, begin, horizon_of, step, trace_backup, uniform
 from align_rudder.baselines.protocol import Trial
 
-__all__ = ["Memory", "drawn", "filled", "learn_from", "new_memory", "play"]
+__all__ = ["Memory", "drawn", "filled", "learn_and_replay", "learn_from", "new_memory", "play"]
 
 Memory = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """States, actions, lengths, returns, ends and the cursor."""
@@ -77,3 +77,11 @@ def learn_from(q, rewards, memory, i, rule, room):
         gains[n - 1] /= 1.0 - gamma
     path, taken = states[i], actions[i]
     trace_backup(q, path, taken, gains, parts, n, learning_rate, trace, True, gamma)
+
+
+@njit(cache=True, nogil=True)
+def learn_and_replay(q, rewards, memory, slot, kept, replays, rule, room, rng):
+    """Learn from the episode just played, then from so many drawn from the memory."""
+    learn_from(q, rewards, memory, slot, rule, room)
+    for _ in range(replays):
+        learn_from(q, rewards, memory, drawn(memory, kept, rng), rule, room)
