@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from align_rudder.files import write_json
 from align_rudder.runs.workers import Workers
+from align_rudder.studies.choice import choose
 from align_rudder.studies.recipes.methods import METHODS, read_parameters
 from align_rudder.studies.recipes.settings import Setting
 from align_rudder.studies.recipes.study import run_settings
 from align_rudder.studies.recipes.trials import RecipeTrial, protocol_of
 from align_rudder.studies.rooms.methods import check_methods
-from align_rudder.studies.rooms.statistics import Summary, summarise
+from align_rudder.studies.rooms.statistics import summarise
 from align_rudder.studies.tables import Table
 from align_rudder.studies.trials import TRIALS, open_trials
 
@@ -79,7 +77,10 @@ def tune_recipes(
         cells = {
             (s.setting.variant, s.setting.length): s for s in found if s.setting.method == name
         }
-        best, table = _choose(name, grids[name], cells)
+        means = [[cells[v, length].mean for length in _LENGTHS] for v in range(len(grids[name]))]
+        title = f"{METHODS[name].label}: mean episodes ({trials} tasks)"
+        heads = [f"{n} items" for n in _LENGTHS]
+        best, table = choose(METHODS[name].label, title, grids[name], means, heads)
         chosen[name] = grids[name][best]
         tables.append(table)
     how = f"{trials} tasks from seed {FIRST_SEED}, {_LENGTHS} items, 10 logs"
@@ -87,28 +88,3 @@ def tune_recipes(
     others = read_parameters(path) if path.exists() else {}
     write_json(path, {"how": how, "parameters": {**others, **chosen}})
     return chosen, tables
-
-
-def _choose(
-    name: str,
-    configurations: Sequence[dict[str, Any]],
-    cells: dict[tuple[int, int], Summary[Setting]],
-) -> tuple[int, Table]:
-    scores = [
-        math.exp(np.mean([math.log(cells[v, length].mean) for length in _LENGTHS]))
-        for v in range(len(configurations))
-    ]
-    best = int(np.argmin(scores))
-    rows = [
-        [
-            f"{'*' if v == best else ' '} " + ", ".join(f"{k}={x}" for k, x in c.items()),
-            *(f"{cells[v, length].mean:,.0f}" for length in _LENGTHS),
-            f"{scores[v]:,.0f}",
-        ]
-        for v, c in enumerate(configurations)
-    ]
-    header = [METHODS[name].label, *(f"{n} items" for n in _LENGTHS), "geometric mean"]
-    trials = cells[0, _LENGTHS[0]].trials
-    return best, Table(
-        f"{METHODS[name].label}: mean episodes ({trials} tasks)", header, rows, ("* chosen",)
-    )

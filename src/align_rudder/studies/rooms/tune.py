@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from align_rudder.baselines.protocol import Protocol
 from align_rudder.files import write_json
 from align_rudder.runs.workers import Workers
+from align_rudder.studies.choice import choose
 from align_rudder.studies.rooms.methods import METHODS, check_methods, read_parameters
 from align_rudder.studies.rooms.runner import run_settings
 from align_rudder.studies.rooms.settings import SEARCHES, Search, Setting
@@ -100,23 +98,12 @@ def _choose(name: str, found: Sequence[Summary], search: Search) -> tuple[int, T
         (s.setting.variant, s.setting.rooms, s.setting.slip, s.setting.noise, s.setting.demos): s
         for s in found
     }
-    places = search.places
-    configurations = METHODS[name].configurations()
-    scores = [
-        math.exp(np.mean([math.log(cells[v, *place].mean) for place in places]))
-        for v in range(len(configurations))
-    ]
-    best = int(np.argmin(scores))
-    rows = [
-        [
-            f"{'*' if v == best else ' '} " + ", ".join(f"{k}={x}" for k, x in c.items()),
-            *(f"{cells[v, *place].mean:,.0f}" for place in places),
-            f"{scores[v]:,.0f}",
-        ]
-        for v, c in enumerate(configurations)
-    ]
-    header = [METHODS[name].label, *map(search.name_of, places), "geometric mean"]
-    title = f"{METHODS[name].label}: episodes to the target ({found[0].trials} trials)"
-    edges = METHODS[name].edges(configurations[best])
-    note = f"* chosen; at an end of its values: {', '.join(edges)}" if edges else "* chosen"
-    return best, Table(title, header, rows, (note,))
+    method, configurations = METHODS[name], METHODS[name].configurations()
+    means = [[cells[v, *p].mean for p in search.places] for v in range(len(configurations))]
+    title = f"{method.label}: episodes to the target ({found[0].trials} trials)"
+    heads = [search.name_of(place) for place in search.places]
+    best, table = choose(method.label, title, configurations, means, heads)
+    if edges := method.edges(configurations[best]):
+        note = f"* chosen; at an end of its values: {', '.join(edges)}"
+        table = replace(table, notes=(note,))
+    return best, table
