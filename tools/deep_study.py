@@ -241,12 +241,9 @@ def trial(name: str, learner: str, way: str, seed: int, settings: dict[str, Any]
             venv,
             buffer_size=100_000,
             learning_starts=2_000,
-            batch_size=64,
             train_freq=1,
-            gradient_steps=2,
-            target_update_interval=500,
             exploration_fraction=0.3,
-            **settings_now,
+            **{"batch_size": 64, "gradient_steps": 2, "target_update_interval": 500} | settings_now,
             **common,
         )
     agent.learn(int(SHARE[learner] * task.steps), callback=Watch())

@@ -6,10 +6,10 @@ what is there before memory is taken for it.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
+import re
 import zipfile
 from collections.abc import Mapping
 from typing import IO, Any, Self
@@ -27,6 +27,10 @@ _MAX_MEMBERS = 100_000
 _MAX_RATIO, _PACKED = 500, 2**30  # unpacked to packed size, of files that unpack to more than this
 _MAX_HEADER = 2**28
 _MAX_EMPTY = 10**7  # an array without elements may still have many rows
+_MAX_NPY_HEADER = 10_000
+_NPY_HEADER = re.compile(
+    r"\{'descr': '([^',()]*)', 'fortran_order': (True|False), 'shape': \(([-\d, ]*)\),? ?\}\s*"
+)
 _KINDS = "biufcUS"
 
 
@@ -158,27 +162,43 @@ class Archive:
         return {name: self.array(name) for name in self._members}
 
 
-def _array(data: bytearray) -> np.ndarray:
-    """Return the array of an npy file."""
-    file = io.BytesIO(data)
-    version = np.lib.format.read_magic(file)
+def _declared(start: bytes) -> tuple[np.dtype, bool, tuple[int, ...], int]:
+    """Return what the header of an npy file declares, and where its data begin.
+
+    NumPy compiles the header as Python, which fails now and then when threads do it at once
+    (a fault of Python before 3.12.1).
+    """
+    if start[:6] != b"\x93NUMPY":
+        raise ValueError("it does not begin as an npy file does")
+    version = tuple(start[6:8])
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"version {version} of the npy format is not read")
-    read = np.lib.format.read_array_header_1_0
-    read = read if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = read(file)
+    begin = 10 if version == (1, 0) else 12
+    offset = begin + int.from_bytes(start[8:begin], "little")
+    text = start[begin:offset].decode("latin-1")
+    found = _NPY_HEADER.fullmatch(text)
+    if found is None or len(start) < offset:
+        raise ValueError(f"its header {shown(text)} does not name one type, an order and a shape")
+    dtype = np.dtype(found[1])
     if dtype.hasobject:
         raise ValueError(
             "one of its arrays holds Python objects, which are not loaded; save numbers or text"
         )
     if dtype.kind not in _KINDS or dtype.itemsize == 0 or dtype.subdtype is not None:
         raise ValueError(f"an array of type {dtype} is not read; save numbers or text")
+    shape = tuple(int(n) for n in re.findall(r"-?\d+", found[3]))
+    return dtype, found[2] == "True", shape, offset
+
+
+def _array(data: bytearray) -> np.ndarray:
+    """Return the array of an npy file."""
+    dtype, fortran, shape, offset = _declared(bytes(data[:_MAX_NPY_HEADER]))
     size = math.prod(shape)
     if any(n < 0 or (size == 0 and n > _MAX_EMPTY) for n in shape) or len(shape) > 32:
         raise ValueError(f"an array cannot have shape {shown(shape)}")
-    if size * dtype.itemsize != (found := len(data) - file.tell()):
+    if size * dtype.itemsize != (found := len(data) - offset):
         raise ValueError(f"{found:,} bytes for {dtype} of shape {shown(shape)}")
-    array = np.frombuffer(data, dtype, offset=file.tell()) if size else np.empty(0, dtype)
+    array = np.frombuffer(data, dtype, offset=offset) if size else np.empty(0, dtype)
     array = array.reshape(shape, order="F" if fortran else "C")
     if not dtype.isnative:
         array = array.astype(dtype.newbyteorder("="))
@@ -246,6 +266,8 @@ def map_npy(path: str | os.PathLike[str]) -> np.ndarray:
     """Return the array of an npy file as a read-only memory map, so that parts can be read."""
     check_file(path)
     try:
-        return np.lib.format.open_memmap(path, mode="r")
+        with open(path, "rb") as file:
+            dtype, fortran, shape, offset = _declared(file.read(_MAX_NPY_HEADER))
+        return np.memmap(path, dtype, "r", offset, shape, "F" if fortran else "C")
     except Exception as error:  # as with archives
         raise ValueError(f"{path} cannot be read as an npy file: {error}") from error
