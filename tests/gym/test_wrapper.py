@@ -263,6 +263,10 @@ def test_long_vectors_are_not_copied_into_blocks():
         (gym.spaces.MultiDiscrete([2, 3]), np.array([1, 2]), [0, 1, 0, 0, 1]),
         (gym.spaces.MultiDiscrete([2, 3], start=[0, 5]), np.array([0, 6]), [1, 0, 0, 1, 0]),
         (gym.spaces.MultiBinary(3), np.array([1, 0, 1], np.int8), [1, 0, 1]),
+        (gym.spaces.Box(-1, 2, (2,), np.int64), np.array([-1, 2]), [1, 0, 0, 0, 0, 0, 0, 1]),
+        (gym.spaces.Box(0, 2, (1,), np.int8), np.array([9], np.int8), [0, 0, 1]),
+        (gym.spaces.Box(0, 1, (2,), np.uint8), np.array([1, 0], np.uint8), [1, 0]),
+        (gym.spaces.Box(0, 99, (2,), np.int16), np.array([42, 0], np.int16), [42, 0]),
         (gym.spaces.Box(-9, 9, (2,), np.float32), [2.0, -3.0], [2, -3]),
     ],
 )
@@ -279,23 +283,30 @@ def test_several_numbers_and_lists_are_vectors_too(space, obs, vector):
 def test_a_dict_of_vectors_and_numbers_has_blocks_as_well():
     space = gym.spaces.Dict(
         {
-            "place": gym.spaces.Box(-9, 9, (2,), np.int64),
+            "place": gym.spaces.Box(-9, 9, (2,), np.float32),
+            "cell": gym.spaces.Box(0, 2, (), np.int64),
             "held": gym.spaces.Tuple([gym.spaces.Discrete(3, start=1), gym.spaces.MultiBinary(2)]),
         }
     )
     seen = ProgressSpace(space, 2)
-    obs = {"place": np.array([4, -5]), "held": (np.int64(3), np.array([1, 0], np.int8))}
+    obs = {
+        "place": np.array([4, -5], np.float32),
+        "cell": np.array(2),
+        "held": (np.int64(3), np.array([1, 0], np.int8)),
+    }
     there = seen.append(obs, 1)
     assert seen.space.contains(there)
-    flat = np.concatenate([gym.spaces.flatten(space[key], obs[key]) for key in space])
+    held = gym.spaces.flatten(space["held"], obs["held"])
+    flat = [0, 0, 1, *held, 4, -5]  # dicts are sorted
     assert there["progress"].tolist() == [*[0] * (len(flat) + 1), *flat, 1]
     batch = {
         "place": np.array([[4, -5], [1, 2]]),
+        "cell": np.array([2, 0]),
         "held": (np.array([3, 1]), np.array([[1, 0], [0, 1]])),
     }
     both = seen.append(batch, np.array([1, 0]))["progress"]
     np.testing.assert_array_equal(both[0], there["progress"])
-    other = {"place": np.array([1, 2]), "held": (1, np.array([0, 1]))}
+    other = {"place": np.array([1, 2]), "cell": 0, "held": (1, np.array([0, 1]))}
     np.testing.assert_array_equal(both[1], seen.append(other, 0)["progress"])
     # A picture cannot be copied into blocks: the position alone, one-hot.
     seen = ProgressSpace(gym.spaces.Dict({"eye": gym.spaces.Box(0, 255, (9, 9, 3), np.uint8)}), 3)

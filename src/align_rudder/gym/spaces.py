@@ -36,6 +36,10 @@ def batch_tree(space: spaces.Space[Any], obs: Any) -> Any:
     return obs
 
 
+MAX_LEVELS = 32
+"""Values of a component of whole numbers that is taken as a one-hot, as a coordinate of a grid."""
+
+
 def block_entries(width: int, n_cells: int) -> int:
     """Return how many entries a vector has with a block for each position."""
     return width + n_cells * (width + 1)
@@ -81,7 +85,9 @@ class ProgressSpace:
     position where the episode stands holds x again, and a 1. A number becomes number × positions +
     position. So every position has inputs and a bias of its own, and less of what a network learns
     at one leaks into the next, while what holds everywhere is learned once. Several numbers
-    (MultiDiscrete) are taken as a vector of one-hots. A dict gets an entry "progress": the blocks
+    (MultiDiscrete) are taken as a vector of one-hots, and so is a Box of whole numbers with at most
+    32 values each: from the coordinates of a grid a small network hardly learns to stop at a cell,
+    from one-hots it does. A dict gets an entry "progress": the blocks
     of all its vectors and numbers, one after the other. Where it holds something else, a picture or
     a text, or where there would be more than 4096 entries, "progress" is the position alone,
     one-hot. Anything else becomes a dict of "observation" and "progress".
@@ -98,9 +104,9 @@ class ProgressSpace:
         self._start = 0
         self._choices: spaces.MultiDiscrete | None = None
         vector = space
-        if isinstance(space, spaces.MultiDiscrete) and len(space.shape) == 1:
-            self._choices = space
-            vector = spaces.Box(0, 1, (int(space.nvec.sum()),), np.uint8)
+        if (choices := _choices(space)) is not None and len(choices.shape) == 1:
+            self._choices = choices
+            vector = spaces.Box(0, 1, (int(choices.nvec.sum()),), np.uint8)
         elif isinstance(space, spaces.MultiBinary):
             vector = spaces.Box(0, 1, space.shape, np.int8)
         if isinstance(space, spaces.Discrete):
@@ -158,13 +164,33 @@ class ProgressSpace:
         """Return an observation as the vector that blocks are made of."""
         if self._choices is None:
             return np.asarray(obs, self.space.dtype)
-        at = np.asarray(obs) - self._choices.start
-        parts = [np.eye(n, dtype=np.uint8)[at[..., i]] for i, n in enumerate(self._choices.nvec)]
-        return np.concatenate(parts, axis=-1)
+        return _one_hots(self._choices, obs, np.shape(obs)[:-1]).astype(np.uint8)
+
+
+def _choices(space: spaces.Space[Any]) -> spaces.MultiDiscrete | None:
+    """Return a space of a few numbers, each of a few values, as one of choices; else None."""
+    if isinstance(space, spaces.MultiDiscrete):
+        return space
+    if not isinstance(space, spaces.Box) or np.dtype(space.dtype).kind not in "iu":
+        return None
+    low, high = space.low.astype(float), space.high.astype(float)
+    if len(space.shape) > 1 or not 1 < np.max(high - low, initial=0) < MAX_LEVELS:
+        return None
+    return spaces.MultiDiscrete((high - low + 1).astype(np.int64), start=low.astype(np.int64))
+
+
+def _one_hots(space: spaces.MultiDiscrete, obs: Any, batch: tuple[int, ...]) -> np.ndarray:
+    """Return the one-hots of choices, one after the other; what is out of bounds is at the end."""
+    at = np.clip(np.asarray(obs).astype(np.int64) - space.start, 0, space.nvec - 1)
+    at = at.reshape(*batch, -1)
+    ones = [np.eye(n, dtype=np.float32)[at[..., i]] for i, n in enumerate(space.nvec.ravel())]
+    return np.concatenate(ones, axis=-1)
 
 
 def _bounds(space: spaces.Space[Any]) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the least and largest values of a space as one vector; None if it is none."""
+    if (choices := _choices(space)) is not None:
+        space = choices
     if isinstance(space, spaces.Box) and len(space.shape) < 2:
         return np.ravel(space.low).astype(float), np.ravel(space.high).astype(float)
     if isinstance(space, spaces.Discrete | spaces.MultiBinary | spaces.MultiDiscrete):
@@ -194,10 +220,8 @@ def _flat(space: spaces.Space[Any], obs: Any, batch: tuple[int, ...]) -> np.ndar
         return np.concatenate(parts, axis=-1)
     if isinstance(space, spaces.Discrete):
         return np.eye(int(space.n), dtype=np.float32)[np.asarray(obs) - int(space.start)]
-    if isinstance(space, spaces.MultiDiscrete):
-        at = (np.asarray(obs) - space.start).reshape(*batch, -1)
-        ones = [np.eye(n, dtype=np.float32)[at[..., i]] for i, n in enumerate(space.nvec.ravel())]
-        return np.concatenate(ones, axis=-1)
+    if (choices := _choices(space)) is not None:
+        return _one_hots(choices, obs, batch)
     return np.asarray(obs, np.float32).reshape(*batch, -1)
 
 
