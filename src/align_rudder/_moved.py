@@ -30,6 +30,7 @@ _MOVES = {
     "experiments.demo": "cli.demo",
     "experiments.key_chest": "studies.key_chest",
     "experiments.paper": "studies.paper",
+    "experiments.statistics": "studies.statistics",
     "experiments.store": "studies.rooms.trials",
     "hierarchy.alignment": "hierarchy.aligned",
     "hierarchy.checkpoints": "runs.checkpoint",

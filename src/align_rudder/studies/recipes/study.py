@@ -21,7 +21,7 @@ from align_rudder.studies.recipes.settings import (
 from align_rudder.studies.recipes.tables import report_tables
 from align_rudder.studies.recipes.trials import RecipeTrial, protocol_of, run_trial
 from align_rudder.studies.report import Report
-from align_rudder.studies.rooms.statistics import summarise
+from align_rudder.studies.statistics import summarise
 from align_rudder.studies.trials import FORMAT, Scope, Trials, open_trials
 
 __all__ = ["CAP", "configuration", "run_recipes", "run_settings"]

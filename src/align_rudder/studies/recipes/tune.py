@@ -16,7 +16,7 @@ from align_rudder.studies.recipes.settings import Setting
 from align_rudder.studies.recipes.study import run_settings
 from align_rudder.studies.recipes.trials import RecipeTrial, protocol_of
 from align_rudder.studies.rooms.methods import check_methods
-from align_rudder.studies.rooms.statistics import summarise
+from align_rudder.studies.statistics import summarise
 from align_rudder.studies.tables import Table
 from align_rudder.studies.trials import TRIALS, open_trials
 

@@ -15,8 +15,8 @@ from align_rudder.studies.choice import choose
 from align_rudder.studies.rooms.methods import METHODS, check_methods, read_parameters
 from align_rudder.studies.rooms.runner import run_settings
 from align_rudder.studies.rooms.settings import SEARCHES, Search, Setting
-from align_rudder.studies.rooms.statistics import Summary, summarise
 from align_rudder.studies.rooms.trials import TrialRecord
+from align_rudder.studies.statistics import Summary, summarise
 from align_rudder.studies.tables import Table
 from align_rudder.studies.trials import TRIALS, open_trials
 
