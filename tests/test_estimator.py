@@ -34,6 +34,14 @@ def test_scikit_learn_takes_it_as_an_estimator():
         assert clone(ar.LstmRudder()).set_params(**parameters).hidden == parameters["hidden"]
 
 
+def test_a_model_can_be_cloned_and_set_by_its_parameters():
+    model = ar.AlignRudder(gap=0.5, top_n=3).fit_events(RUNS)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    assert not hasattr(copy, "strategies_")
+    assert copy.set_params(gap=0.0).gap == 0.0
+
+
 def test_parameters_of_parameters():
     outer = Outer(Outer(size=2))
     assert outer.get_params(deep=False) == {"inner": outer.inner, "size": 1}

@@ -1,13 +1,13 @@
-"""Files of models: those of version 0.1 give the same rewards, and no damaged array is used."""
+"""Files of models: those of version 0.1 give the same rewards, and damaged ones are refused."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from small_models import RUNS, state_episodes
 
 import align_rudder as ar
-from align_rudder.files import load_npz, save_npz
 
 OLD = Path(__file__).parent / "data" / "v0.1"
 REWARDS = json.loads((OLD / "rewards.json").read_text())
@@ -53,10 +53,12 @@ def test_episodes_of_version_0_1_are_read():
 
 def changed(path, change):
     """Change header and arrays of a saved model."""
-    header, arrays = load_npz(path, "align-rudder-model", 1)
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(arrays["header"].tobytes().decode())
     change(header, arrays)
-    header = {k: v for k, v in header.items() if k not in ("format", "version")}
-    save_npz(path, "align-rudder-model", 1, header, arrays)
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(path, **arrays)
 
 
 def put(name, value, at=0):
@@ -136,3 +138,92 @@ def test_what_encoders_store_is_held_to_what_they_declare(tmp_path, name, change
     changed(path, change)
     with pytest.raises(ValueError, match=rf"model\.npz is damaged .*{message}"):
         ar.AlignRudder.load(path)
+
+
+def test_symbols_that_no_file_can_hold_are_refused(tmp_path):
+    class Thing:
+        pass
+
+    a, b = Thing(), Thing()
+    model = ar.AlignRudder().fit_events([[a, b], [a, b]])
+    with pytest.raises(ValueError, match=r"of type Thing cannot be stored in a file; use strings"):
+        model.save(tmp_path / "m.npz")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 0.99])
+def test_a_truncated_file_is_refused(share, tmp_path):
+    path = tmp_path / "m.npz"
+    ar.AlignRudder().fit_events(RUNS).save(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ValueError, match=r"m\.npz cannot be read as an npz file: it is truncated"):
+        ar.AlignRudder.load(path)
+
+
+def test_damaged_bytes_are_refused(tmp_path):
+    path = tmp_path / "m.npz"
+    ar.AlignRudder().fit_events(RUNS).save(path)
+    content = bytearray(path.read_bytes())
+    content[60:200] = bytes(140)
+    path.write_bytes(bytes(content))
+    with pytest.raises(ValueError, match=r"m\.npz cannot be read"):
+        ar.AlignRudder.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda h, a: h.update(version=99), r"has version 99 of format .*reads version \d+"),
+        (
+            lambda h, a: h.update(format="cake"),
+            r"of kind 'cake'; one of kind 'model'",
+        ),
+        (lambda h, a: a.pop("returns"), r"damaged .*: it has no array 'returns'"),
+        (
+            lambda h, a: a.pop("strategy/0/matrix"),
+            r"it has no array 'strategy/0/matrix'",
+        ),
+        (lambda h, a: h.pop("events"), r"damaged .*: its header has no 'events'"),
+        (
+            lambda h, a: a.update(returns=a["returns"][1:]),
+            r"'returns' has shape .* is needed",
+        ),
+        (
+            lambda h, a: a.update(starts=a["starts"][1:]),
+            r"'steps' has shape .* is needed",
+        ),
+        (
+            lambda h, a: h["events"].update(kind="Oracle"),
+            r"events is 'Oracle'; one of .*'State",
+        ),
+    ],
+)
+def test_a_changed_file_is_refused(change, message, tmp_path):
+    ar.AlignRudder().fit_events(RUNS).save(tmp_path / "m.npz")
+    changed(tmp_path / "m.npz", change)
+    with pytest.raises(ValueError, match=message):
+        ar.AlignRudder.load(tmp_path / "m.npz")
+
+
+def test_other_files_are_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*m\.npz"):
+        ar.AlignRudder.load(tmp_path / "m.npz")
+    ar.save_episodes(tmp_path / "e.npz", state_episodes(2))
+    with pytest.raises(ValueError, match="of kind 'episodes'; one of kind 'model' is needed"):
+        ar.AlignRudder.load(tmp_path / "e.npz")
+    np.savez(tmp_path / "a.npz", x=np.zeros(3))
+    with pytest.raises(ValueError, match="not one of format 'align-rudder-model': no header"):
+        ar.AlignRudder.load(tmp_path / "a.npz")
+    with pytest.raises(ValueError, match=r"the folder .*none does not exist; create it"):
+        ar.AlignRudder().fit_events(RUNS).save(tmp_path / "none" / "m.npz")
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path):
+    path = tmp_path / "m.npz"
+    ar.AlignRudder().fit_events(RUNS).save(path)
+    before = path.read_bytes()
+    model = ar.AlignRudder().fit_events([[object, "a"], [object, "a"]])
+    with pytest.raises(ValueError, match="cannot be stored"):
+        model.save(path)
+    assert path.read_bytes() == before

@@ -1,10 +1,13 @@
-"""How sub-goals are counted: from 1 where people read, from 0 and called index elsewhere."""
+"""What a summary shows; sub-goals are counted from 1 in it, from 0 and called index elsewhere."""
 
 import re
+
+from small_models import RUNS
 
 import align_rudder as ar
 from align_rudder.gym.live import LiveCurves
 from align_rudder.summary import as_data
+from align_rudder.text import letters_for
 
 
 def model_of(*groups):
@@ -57,3 +60,33 @@ def test_strategies_are_counted_the_same_way():
     curves.add({"redistributed": 0.5, "subgoal": 1, "strategy": 1, "correction": 0.0})
     places = [k.split("/")[1].split("_")[0] for k in curves.numbers() if k.startswith("subgoals/")]
     assert places == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
+
+
+def test_the_summary_shows_alignment_consensus_and_subgoals():
+    model = ar.AlignRudder().fit_events(RUNS)
+    text = model.summary()
+    assert str(model.alignment_) in text
+    assert "consensus (80 %): KDSC" in text
+    for goal in model.subgoals_:
+        assert f"{goal.reward:.4f}" in text
+    assert f"C = {model.scale_:.4g}" in text
+    assert "4 demonstrations" in repr(model)
+
+
+def test_the_consensus_of_a_summary_tells_kinds_of_the_same_name_apart():
+    """1 and 1.0 are one symbol to Python, two kinds of event to an encoder of numbers."""
+
+    class Twin(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            return isinstance(other, str) and str(self) == str(other)
+
+    model = ar.AlignRudder(strategies=1).fit_events([["b", "a", "c"]] * 3)
+    model.events_.symbols_ = [Twin("a"), Twin("a"), Twin("c")]
+    for strategy in model.strategies_:
+        object.__setattr__(strategy.profile, "symbols", model.events_.symbols_)
+        object.__setattr__(strategy.alignment, "symbols", model.events_.symbols_)
+    letters = letters_for(model.events_.symbols_)
+    assert f"consensus (80 %): {letters[1]}{letters[0]}{letters[2]}" in model.summary()
+    assert "Different kinds of event have the same name: a." in model.summary()

@@ -30,6 +30,7 @@ _MOVES = {
     "experiments.demo": "cli.demo",
     "experiments.key_chest": "studies.key_chest",
     "experiments.paper": "studies.paper",
+    "experiments.statistics": "studies.statistics",
     "experiments.store": "studies.rooms.trials",
     "hierarchy.alignment": "hierarchy.aligned",
     "hierarchy.checkpoints": "runs.checkpoint",
@@ -65,6 +66,7 @@ MOVED = {f"{_PACKAGE}.{old}": f"{_PACKAGE}.{new}" for old, new in _MOVES.items()
 """Old names and new ones; what lies below an old name lies below the new one, unless named too."""
 
 NAMES = {
+    "experiments.methods": {"Method": "studies.method", "check_methods": "studies.method"},
     "experiments.studies": {"run_key_chest": "studies.key_chest"},
     "hierarchy.training": {"train": "hierarchy.trainer"},
     "minerl.spaces": {"DECLARED": "minerl.testing.scripted"},

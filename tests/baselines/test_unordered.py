@@ -6,7 +6,7 @@ from small_recipes import GREEDY, small_recipe
 
 import align_rudder as ar
 from align_rudder.baselines import Protocol, learn_unordered
-from align_rudder.baselines.learners import note_kind
+from align_rudder.baselines.positions import note_kind
 from align_rudder.baselines.unordered import common_kinds
 
 

@@ -22,8 +22,8 @@ from align_rudder.runs.claim import claim
 from align_rudder.runs.rows import JsonRows, Rows, read_rows
 from align_rudder.studies.diamond.results import read_evaluation, read_training
 from align_rudder.studies.rooms.settings import settings_of
-from align_rudder.studies.rooms.statistics import summarise
 from align_rudder.studies.rooms.trials import TrialRecord
+from align_rudder.studies.statistics import summarise
 from align_rudder.studies.trials import Trials
 from align_rudder.tasks.diamond.demos import (
     Demonstration,

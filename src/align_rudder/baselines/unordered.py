@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from align_rudder.baselines.learners import account_of, events_of, run_tables, trace_rule
+from align_rudder.baselines.model_tables import account_of, events_of
 from align_rudder.baselines.protocol import Protocol, Result, Trial
+from align_rudder.baselines.q_tables import run_tables, trace_rule
 from align_rudder.episodes import Episode
 from align_rudder.events import StateEvents
 from align_rudder.files import Number, check_values

@@ -80,9 +80,9 @@ def learn(progress: bool = False) -> LearningDemo:
     from align_rudder.studies.rooms.methods import chosen_parameters
     from align_rudder.studies.rooms.runner import warm_up
     from align_rudder.studies.rooms.settings import settings_of
-    from align_rudder.studies.rooms.statistics import summarise
     from align_rudder.studies.rooms.tables import episode_table
     from align_rudder.studies.rooms.trials import run_trial
+    from align_rudder.studies.statistics import summarise
 
     protocol, parameters = Protocol(), chosen_parameters()
     settings = settings_of("four-rooms", _METHODS, (2,))

@@ -21,8 +21,9 @@ from align_rudder.model import AlignRudder
 from align_rudder.presets import PAPER
 from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
 from align_rudder.studies import paper
+from align_rudder.studies.method import check_methods
 from align_rudder.studies.report import Report
-from align_rudder.studies.rooms.methods import KEY_CHEST, MODELS, check_methods
+from align_rudder.studies.rooms.methods import KEY_CHEST, MODELS
 from align_rudder.studies.rooms.networks import require_jax
 from align_rudder.studies.tables import Table
 from align_rudder.studies.trials import FORMAT, Scope, open_trials, values_in

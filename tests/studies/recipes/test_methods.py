@@ -22,9 +22,9 @@ def test_every_method_has_the_same_number_of_configurations_and_all_values_come(
     assert found == method.configurations()
     assert len({json.dumps(c) for c in found}) == len(found) == BUDGET
     assert found[0] == method.first
-    for parameter, values in method.values.items():
+    for parameter, values in method.grid.items():
         assert {c[parameter] for c in found} == {*values}
-        assert {"gamma", "trace"} <= method.values.keys()
+        assert {"gamma", "trace"} <= method.grid.keys()
     assert chosen_parameters()[name] in found
 
 

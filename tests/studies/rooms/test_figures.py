@@ -5,8 +5,8 @@ from rooms_trials import trial_record
 
 from align_rudder.baselines import Protocol
 from align_rudder.studies.rooms.figures import demonstration_figure, learning_curves
-from align_rudder.studies.rooms.statistics import summarise
 from align_rudder.studies.rooms.trials import curve_points
+from align_rudder.studies.statistics import summarise
 
 
 def test_learning_curves_are_read_back_from_what_was_kept():

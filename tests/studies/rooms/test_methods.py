@@ -29,15 +29,6 @@ def test_every_method_has_a_learner_and_the_same_budget():
             assert min(tried) >= SAMPLE // len(values) // 2
 
 
-def test_a_choice_at_an_end_is_told():
-    method = METHODS["q-lambda"]
-    inside = {"initial_mean": 0.05, "gamma": 0.99, "learning_rate": 0.2, "trace": 0.7}
-    assert method.edges({**inside, "initial_scale": 0.3}) == []
-    outside = {**inside, "initial_scale": 1.0, "learning_rate": 0.7, "gamma": 1.0, "trace": 0.0}
-    assert method.edges(outside) == ["learning_rate=0.7"]
-    assert method.edges({**outside, "gamma": 0.8}) == ["gamma=0.8", "learning_rate=0.7"]
-
-
 def test_models_have_events():
     for model in MODELS.values():
         assert model.events is None or hasattr(events, model.events[0])

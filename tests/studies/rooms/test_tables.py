@@ -5,8 +5,8 @@ from dataclasses import replace
 from rooms_trials import trial_record
 
 from align_rudder.studies.rooms.settings import Setting
-from align_rudder.studies.rooms.statistics import summarise
 from align_rudder.studies.rooms.tables import episode_table, growth_table
+from align_rudder.studies.statistics import summarise
 
 
 def test_tables_say_what_was_capped():

@@ -10,7 +10,7 @@ from matplotlib.ticker import NullLocator
 from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
 from align_rudder.studies.recipes.methods import METHODS, OURS
 from align_rudder.studies.recipes.settings import AXES, Setting
-from align_rudder.studies.rooms.statistics import Summary
+from align_rudder.studies.statistics import Summary
 
 __all__ = ["length_figure"]
 

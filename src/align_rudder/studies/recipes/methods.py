@@ -6,16 +6,18 @@ Nothing heavy is imported here: command lines take their choices from these tabl
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from align_rudder.files import Choice, Table, Text, kind_like, read_json
+from align_rudder.files import Choice, Table, kind_like
+from align_rudder.studies.hyperparameters import parameters_in
+from align_rudder.studies.method import Method
 
-__all__ = ["BUDGET", "METHODS", "OURS", "Method", "chosen_parameters", "read_parameters"]
+__all__ = ["BUDGET", "METHODS", "OURS", "RecipeMethod", "chosen_parameters", "read_parameters"]
 
 BUDGET = 24
 """Configurations that are tried of each method."""
@@ -23,35 +25,27 @@ BUDGET = 24
 OURS = "align-rudder"
 
 
-@dataclass(frozen=True)
-class Method:
-    """A method of the comparison.
+@dataclass(frozen=True, kw_only=True)
+class RecipeMethod(Method):
+    """A method that learns recipes; its grid is that from which configurations are drawn.
 
     Attributes:
-        label: How tables and figures name it.
         knows: What it is given beside the environment's reward and where it stands.
-        color: Its color in figures, by its name in the palette if it is of it.
-        marker: Its marker, for print without color.
         first: The configuration that is tried first: the library's defaults for ours, for most
             rivals the best that was seen on the seeds of tuning while the lists were made.
-        values: The values of each hyper-parameter from which the others are drawn.
     """
 
-    label: str
     knows: str
-    color: str
-    marker: str
     first: Mapping[str, Any]
-    values: Mapping[str, Sequence[Any]]
 
     def configurations(self) -> list[dict[str, Any]]:
         """Return the first configuration and others, drawn so that all values come as often."""
         rng = np.random.default_rng(0)
         columns = []
-        for values in self.values.values():
+        for values in self.grid.values():
             repeated = [values[i % len(values)] for i in range(BUDGET)]
             columns.append([repeated[i] for i in rng.permutation(BUDGET)])
-        drawn = [dict(zip(self.values, row, strict=True)) for row in zip(*columns, strict=True)]
+        drawn = [dict(zip(self.grid, row, strict=True)) for row in zip(*columns, strict=True)]
         return [dict(self.first), *drawn[1:]]
 
 
@@ -87,72 +81,82 @@ _GAIL = {
 _MEMORY = "the last event"
 _LOGS = "all logs"
 
-METHODS: dict[str, Method] = {
-    OURS: Method(
-        "Align-RUDDER", f"{_LOGS}, its position", "vermillion", "o", _SETTLED_FIRST, _SETTLED
+METHODS: dict[str, RecipeMethod] = {
+    OURS: RecipeMethod(
+        "Align-RUDDER",
+        "vermillion",
+        "o",
+        _SETTLED,
+        knows=f"{_LOGS}, its position",
+        first=_SETTLED_FIRST,
     ),
-    "shortest-log": Method(
+    "shortest-log": RecipeMethod(
         "shortest log, in order",
-        "one log, its position",
         "blue",
         "s",
-        {
+        _SETTLED,
+        knows="one log, its position",
+        first={
             "gamma": 1.0,
             "learning_rate": 0.4,
             "trace": 0.5,
             "initial_mean": 0.0,
             "settlement": "even",
         },
-        _SETTLED,
     ),
-    "unordered": Method(
+    "unordered": RecipeMethod(
         "events without aligning",
-        f"{_LOGS}, how many kinds it saw",
         "green",
         "D",
-        _SETTLED_FIRST,
         _SETTLED,
+        knows=f"{_LOGS}, how many kinds it saw",
+        first=_SETTLED_FIRST,
     ),
-    "gail-events": Method(
-        "GAIL on events, absorbing end", f"{_LOGS}, {_MEMORY}", "gray", "X", _GAIL_FIRST, _GAIL
+    "gail-events": RecipeMethod(
+        "GAIL on events, absorbing end",
+        "gray",
+        "X",
+        _GAIL,
+        knows=f"{_LOGS}, {_MEMORY}",
+        first=_GAIL_FIRST,
     ),
-    "q-memory": Method(
+    "q-memory": RecipeMethod(
         "Q(λ)",
-        _MEMORY,
         "sky",
         "P",
-        {"gamma": 0.8, "learning_rate": 0.1, "trace": 0.97, "initial_mean": 0.01},
         _Q,
+        knows=_MEMORY,
+        first={"gamma": 0.8, "learning_rate": 0.1, "trace": 0.97, "initial_mean": 0.01},
     ),
-    "rrd": Method(
+    "rrd": RecipeMethod(
         "RRD",
-        _MEMORY,
         "#7A4A2B",
         "h",
-        {
+        {**_Q, "reward_rate": (0.03, 0.1, 0.3, 0.5, 1.0)},
+        knows=_MEMORY,
+        first={
             "gamma": 0.8,
             "learning_rate": 0.05,
             "trace": 0.9,
             "initial_mean": 0.0,
             "reward_rate": 0.5,
         },
-        {**_Q, "reward_rate": (0.03, 0.1, 0.3, 0.5, 1.0)},
     ),
-    "ircr-absorbing": Method(
+    "ircr-absorbing": RecipeMethod(
         "IRCR, absorbing end",
-        _MEMORY,
         "#8C7A00",
         "p",
-        _Q_FIRST,
         {**_Q, "gamma": (*_DISCOUNTS[:-1], 0.995)},
+        knows=_MEMORY,
+        first=_Q_FIRST,
     ),
-    "gail-inventory": Method(
+    "gail-inventory": RecipeMethod(
         "GAIL, given the inventory",
-        f"{_LOGS}, how many items are right",
         "#333333",
         "*",
-        {**_GAIL_FIRST, "discriminator_rate": 1.0, "trace": 0.9, "entropy": 0.1},
         _GAIL,
+        knows=f"{_LOGS}, how many items are right",
+        first={**_GAIL_FIRST, "discriminator_rate": 1.0, "trace": 0.9, "entropy": 0.1},
     ),
 }
 
@@ -160,17 +164,14 @@ METHODS: dict[str, Method] = {
 def read_parameters(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     """Return the hyper-parameters of the methods that a file holds, as `tune` writes it."""
     kinds = {name: _parameters_of(method) for name, method in METHODS.items()}
-    held = Table(kinds, optional=tuple(kinds))
-    kind = Table({"how": Text(), "parameters": held}, optional=("how",))
-    remedy = "`align-rudder tune recipes` writes such a file"
-    return read_json(path, kind, remedy=remedy)["parameters"]
+    return parameters_in(path, kinds, "`align-rudder tune recipes` writes such a file")
 
 
-def _parameters_of(method: Method) -> Table:
+def _parameters_of(method: RecipeMethod) -> Table:
     return Table(
         {
             name: Choice(tuple(values)) if isinstance(values[0], str) else kind_like(values[0])
-            for name, values in method.values.items()
+            for name, values in method.grid.items()
         }
     )
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from align_rudder.files import Choice, Kind, Number, Text, Whole
+from align_rudder.studies.method import check_methods
 from align_rudder.studies.recipes.methods import METHODS
-from align_rudder.studies.rooms.methods import check_methods
 
 __all__ = ["AXES", "FIRST_SEED", "LOGS", "RECIPES", "TRIALS", "Axis", "Setting", "settings_of"]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from align_rudder.studies.recipes.methods import METHODS, OURS
 from align_rudder.studies.recipes.settings import AXES, Axis, Setting
-from align_rudder.studies.rooms.statistics import Summary, compare
+from align_rudder.studies.statistics import Summary, compare
 from align_rudder.studies.tables import Table
 
 __all__ = ["report_tables"]

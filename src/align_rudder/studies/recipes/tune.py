@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from align_rudder.files import write_json
 from align_rudder.runs.workers import Workers
 from align_rudder.studies.choice import choose
+from align_rudder.studies.hyperparameters import add_parameters
+from align_rudder.studies.method import check_methods
 from align_rudder.studies.recipes.methods import METHODS, read_parameters
+from align_rudder.studies.recipes.runner import run_settings
 from align_rudder.studies.recipes.settings import Setting
-from align_rudder.studies.recipes.study import run_settings
 from align_rudder.studies.recipes.trials import RecipeTrial, protocol_of
-from align_rudder.studies.rooms.methods import check_methods
-from align_rudder.studies.rooms.statistics import summarise
+from align_rudder.studies.statistics import summarise
 from align_rudder.studies.tables import Table
 from align_rudder.studies.trials import TRIALS, open_trials
 
@@ -84,7 +83,5 @@ def tune_recipes(
         chosen[name] = grids[name][best]
         tables.append(table)
     how = f"{trials} tasks from seed {FIRST_SEED}, {_LENGTHS} items, 10 logs"
-    path = Path(folder) / "hyperparameters.json"
-    others = read_parameters(path) if path.exists() else {}
-    write_json(path, {"how": how, "parameters": {**others, **chosen}})
+    add_parameters(folder, how, chosen, read_parameters)
     return chosen, tables

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from align_rudder.studies.rooms.method import Method
+from align_rudder.studies.rooms.method import RoomsMethod
 
 __all__ = ["FAIR_METHODS", "SAMPLE"]
 
@@ -28,21 +28,24 @@ _TRACES = {
 _REPLAYED = {**_TRACES, "trace": (0.0, 0.3, 0.5, 0.7, 0.8, 0.9)}
 
 
-def _fair(label: str, learner: str, color: str, marker: str, grid: Any, **fixed: Any) -> Method:
+def _fair(
+    label: str, learner: str, color: str, marker: str, grid: Any, **fixed: Any
+) -> RoomsMethod:
     """Return a method with a discount and wide initial values in its grid."""
-    return Method(label, learner, color, marker, grid, fixed, sample=SAMPLE)
+    return RoomsMethod(label, color, marker, grid, learner=learner, fixed=fixed, sample=SAMPLE)
 
 
-def _variant(label: str, color: str, marker: str, **options: Any) -> Method:
+def _variant(label: str, color: str, marker: str, **options: Any) -> RoomsMethod:
     """Return Align-RUDDER with another parameter of its model."""
     fixed = {"options": options}
-    return Method(label, "learn_align_rudder", color, marker, fixed=fixed, base="default")
+    learner = "learn_align_rudder"
+    return RoomsMethod(label, color, marker, {}, learner=learner, fixed=fixed, base="default")
 
 
 SAMPLE = 40
 """Configurations of each method of the fair comparison, drawn from its grid."""
 
-FAIR_METHODS: dict[str, Method] = {
+FAIR_METHODS: dict[str, RoomsMethod] = {
     "default": _fair(
         "Align-RUDDER",
         "learn_align_rudder",

@@ -14,8 +14,8 @@ from scipy.stats import sem
 from align_rudder.baselines.protocol import Protocol
 from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
 from align_rudder.studies.rooms.methods import METHODS
-from align_rudder.studies.rooms.statistics import Summary
 from align_rudder.studies.rooms.trials import TrialRecord, curve_points
+from align_rudder.studies.statistics import Summary
 
 __all__ = ["demonstration_figure", "learning_curves", "scaling_figure"]
 

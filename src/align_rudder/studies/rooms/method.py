@@ -1,4 +1,4 @@
-"""A method of a comparison: a learner, and the values of its hyper-parameters that are tried."""
+"""A method of the rooms: a learner, and the configurations of it that are tried."""
 
 from __future__ import annotations
 
@@ -9,35 +9,31 @@ from itertools import product
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from align_rudder.studies.method import Method
+
 if TYPE_CHECKING:
     from align_rudder.baselines import Result
 
-__all__ = ["Method"]
+__all__ = ["RoomsMethod"]
 
 
-@dataclass(frozen=True)
-class Method:
-    """A method of the comparison.
+@dataclass(frozen=True, kw_only=True)
+class RoomsMethod(Method):
+    """A method that learns the rooms.
+
+    Every method of a comparison has the same number of configurations. The grid is empty for a
+    variant of another method, `base`, whose hyper-parameters it has.
 
     Attributes:
-        label: How tables and figures name it.
         learner: Name of its learner in `align_rudder.baselines`.
-        color: Its color in figures, by its name in the palette if it is of it.
-        marker: Its marker, for print without color.
-        grid: Values of its hyper-parameters; every method has the same number of combinations. None
-            for a variant of another one, `base`, whose hyper-parameters it has.
         fixed: Arguments that are not searched.
-        always: Arguments that make the learner the one of the paper; no part of what is recorded.
         network: Names of the hyper-parameters with which its network is trained, if it has one.
+        always: Arguments that make the learner the one of the paper; no part of what is recorded.
         sample: How many combinations are drawn from the grid; None for all of them.
         base: For a variant, the method whose hyper-parameters it has.
     """
 
-    label: str
     learner: str
-    color: str
-    marker: str
-    grid: Mapping[str, Sequence[Any]] | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
     network: tuple[str, ...] | None = None
     always: Mapping[str, Any] = field(default_factory=dict)
@@ -58,26 +54,11 @@ class Method:
 
     def configurations(self) -> list[dict[str, Any]]:
         """Return every combination of the grid, or as many as are drawn from it."""
-        grid = self.grid or {}
         if self.sample is None:
-            chosen = product(*grid.values())
+            chosen = product(*self.grid.values())
         else:
-            chosen = _drawn([*grid.values()], self.sample)
-        return [{**dict(zip(grid, values, strict=True)), **self.fixed} for values in chosen]
-
-    def edges(self, parameters: Mapping[str, Any]) -> list[str]:
-        """Return the hyper-parameters that lie at an end of their values, as text.
-
-        A choice there may have been better beyond. Names have no order, and where 0 or 1 is the
-        end there is nothing beyond.
-        """
-        out = []
-        for name, values in (self.grid or {}).items():
-            value = parameters.get(name)
-            ends = (values[0], values[-1])
-            if isinstance(value, (int, float)) and value in ends and value not in (0, 1):
-                out.append(f"{name}={value:g}")
-        return out
+            chosen = _drawn([*self.grid.values()], self.sample)
+        return [{**dict(zip(self.grid, values, strict=True)), **self.fixed} for values in chosen]
 
 
 def _drawn(values: list[Sequence[Any]], n: int) -> list[tuple[Any, ...]]:

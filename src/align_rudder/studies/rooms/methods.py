@@ -6,16 +6,17 @@ Nothing heavy is imported here: command lines take their choices from these tabl
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from inspect import signature
 from typing import Any
 
-from align_rudder.files import Table, Text, kind_like, read_json
+from align_rudder.files import Table, kind_like
 from align_rudder.presets import PAPER
+from align_rudder.studies.hyperparameters import parameters_in
 from align_rudder.studies.rooms.fair import FAIR_METHODS
-from align_rudder.studies.rooms.method import Method
+from align_rudder.studies.rooms.method import RoomsMethod
 
 __all__ = [
     "COMPARED",
@@ -26,7 +27,6 @@ __all__ = [
     "POOR",
     "VARIANTS",
     "Model",
-    "check_methods",
     "chosen_parameters",
     "read_parameters",
 ]
@@ -51,16 +51,15 @@ _AS_IN_THE_PAPER = {
 """The paper's learner: from the shares of the redistribution alone, no discount but the trace."""
 
 
-def _variant(label: str, color: str, marker: str, **fixed: Any) -> Method:
+def _variant(label: str, color: str, marker: str, **fixed: Any) -> RoomsMethod:
     """Return a variant of Align-RUDDER."""
-    always = _AS_IN_THE_PAPER
-    return Method(label, "learn_align_rudder", color, marker, fixed=fixed, always=always)
+    learner, always = "learn_align_rudder", _AS_IN_THE_PAPER
+    return RoomsMethod(label, color, marker, {}, learner=learner, fixed=fixed, always=always)
 
 
-_PAPER: dict[str, Method] = {
-    "align-rudder": Method(
+_PAPER: dict[str, RoomsMethod] = {
+    "align-rudder": RoomsMethod(
         "Align-RUDDER",
-        "learn_align_rudder",
         "vermillion",
         "o",
         {
@@ -69,11 +68,11 @@ _PAPER: dict[str, Method] = {
             "learning_rate": (0.1, 0.2),
             "trace": (0.8, 0.9),
         },
+        learner="learn_align_rudder",
         always=_AS_IN_THE_PAPER,
     ),
-    "bc-q": Method(
+    "bc-q": RoomsMethod(
         "BC+Q",
-        "learn_q",
         "blue",
         "s",
         {
@@ -81,10 +80,10 @@ _PAPER: dict[str, Method] = {
             "initial_scale": (0.1, 0.3),
             "learning_rate": (0.3, 0.1, 0.03, 0.01),
         },
+        learner="learn_q",
     ),
-    "control": Method(
+    "control": RoomsMethod(
         "BC+Q(λ)",
-        "learn_q",
         "green",
         "D",
         {
@@ -92,10 +91,10 @@ _PAPER: dict[str, Method] = {
             "learning_rate": (0.1, 0.2),
             "trace": (0.5, 0.7, 0.8, 0.9),
         },
+        learner="learn_q",
     ),
-    "dqfd": Method(
+    "dqfd": RoomsMethod(
         "DQfD",
-        "learn_dqfd",
         "orange",
         "^",
         {
@@ -104,10 +103,10 @@ _PAPER: dict[str, Method] = {
             "n_step": (5, 10),
             "pretraining_steps": (0, 100),
         },
+        learner="learn_dqfd",
     ),
-    "rudder": Method(
+    "rudder": RoomsMethod(
         "RUDDER (LSTM)",
-        "learn_rudder",
         "sky",
         "P",
         {
@@ -116,15 +115,22 @@ _PAPER: dict[str, Method] = {
             "random_episodes": (5, 20),
             "trace": (0.0, 0.8, 0.9),
         },
+        learner="learn_rudder",
         network=("random_episodes",),
     ),
-    "sqil": Method("SQIL", "learn_sqil", "purple", "v", _SQIL, {"absorbing": False}),
-    "sqil-absorbing": Method(
-        "SQIL, absorbing end", "learn_sqil", "#8F4E73", "<", _SQIL, {"absorbing": True}
+    "sqil": RoomsMethod(
+        "SQIL", "purple", "v", _SQIL, learner="learn_sqil", fixed={"absorbing": False}
     ),
-    "gail": Method(
+    "sqil-absorbing": RoomsMethod(
+        "SQIL, absorbing end",
+        "#8F4E73",
+        "<",
+        _SQIL,
+        learner="learn_sqil",
+        fixed={"absorbing": True},
+    ),
+    "gail": RoomsMethod(
         "GAIL",
-        "learn_gail",
         "gray",
         "X",
         {
@@ -133,11 +139,11 @@ _PAPER: dict[str, Method] = {
             "policy_rate": (0.05, 0.1, 0.3),
             "value_rate": (0.1, 0.3),
         },
-        {"absorbing": False, "reward": "positive"},
+        learner="learn_gail",
+        fixed={"absorbing": False, "reward": "positive"},
     ),
-    "gail-absorbing": Method(
+    "gail-absorbing": RoomsMethod(
         "GAIL, absorbing end",
-        "learn_gail",
         "#333333",
         "*",
         {
@@ -146,7 +152,8 @@ _PAPER: dict[str, Method] = {
             "reward": ("positive", "negative", "difference"),
             "value_rate": (0.1, 0.3),
         },
-        {"absorbing": True},
+        learner="learn_gail",
+        fixed={"absorbing": True},
     ),
     "kappa": _variant("A, κ window", "green", "D", method="kappa"),
     "direct": _variant("A, direct", "orange", "^", method="direct"),
@@ -155,11 +162,11 @@ _PAPER: dict[str, Method] = {
     "settled": _variant("A, correction on last step", "#8F4E73", "<", settlement="last"),
 }
 
-COMPARED = tuple(name for name, method in _PAPER.items() if method.grid is not None)
-VARIANTS = tuple(name for name, method in _PAPER.items() if method.grid is None)
+COMPARED = tuple(name for name, method in _PAPER.items() if method.grid)
+VARIANTS = tuple(name for name, method in _PAPER.items() if not method.grid)
 
-METHODS: dict[str, Method] = {**_PAPER, **FAIR_METHODS}
-FAIR = tuple(name for name, method in FAIR_METHODS.items() if method.grid is not None)
+METHODS: dict[str, RoomsMethod] = {**_PAPER, **FAIR_METHODS}
+FAIR = tuple(name for name, method in FAIR_METHODS.items() if method.grid)
 POOR = tuple(FAIR_METHODS)
 
 
@@ -193,22 +200,13 @@ MODELS = {
 }
 
 
-def check_methods(names: Iterable[str], known: Iterable[str] = METHODS) -> None:
-    """Raise a `ValueError` for a method that is not known."""
-    for name in names:
-        if name not in known:
-            raise ValueError(f"method {name!r} is not known; use some of {', '.join(known)}")
-
-
 def read_parameters(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     """Return the hyper-parameters of the methods that a file holds, as `tune` writes it."""
-    methods = {name: _arguments_of(method) for name, method in METHODS.items()}
-    held = Table(methods, optional=tuple(methods))
-    kind = Table({"how": Text(), "parameters": held}, optional=("how",))
-    return read_json(path, kind, remedy="`align-rudder tune` writes such a file")["parameters"]
+    kinds = {name: _arguments_of(method) for name, method in METHODS.items()}
+    return parameters_in(path, kinds, "`align-rudder tune` writes such a file")
 
 
-def _arguments_of(method: Method) -> Table:
+def _arguments_of(method: RoomsMethod) -> Table:
     """Return what a method's hyper-parameters may be: arguments of its learner with a default."""
     given = {
         name: argument.default for name, argument in signature(method.function).parameters.items()

@@ -11,13 +11,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from align_rudder.files import Kind, Number, Text, Whole
+from align_rudder.studies.method import check_methods
 from align_rudder.studies.rooms.methods import (
     COMPARED,
     FAIR,
     KEY_CHEST,
     POOR,
     VARIANTS,
-    check_methods,
 )
 
 if TYPE_CHECKING:

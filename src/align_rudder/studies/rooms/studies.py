@@ -18,7 +18,6 @@ from align_rudder.studies.rooms.figures import (
 )
 from align_rudder.studies.rooms.runner import run_settings
 from align_rudder.studies.rooms.settings import NOISE, STUDIES, Setting, settings_of
-from align_rudder.studies.rooms.statistics import Summary, summarise
 from align_rudder.studies.rooms.tables import (
     cluster_table,
     episode_table,
@@ -29,6 +28,7 @@ from align_rudder.studies.rooms.tables import (
 )
 from align_rudder.studies.rooms.trials import TrialRecord
 from align_rudder.studies.rooms.worlds import cluster_figure, trajectory_figure
+from align_rudder.studies.statistics import Summary, summarise
 from align_rudder.studies.tables import Table
 from align_rudder.studies.trials import FORMAT, Scope, open_trials
 

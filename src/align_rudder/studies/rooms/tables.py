@@ -10,7 +10,7 @@ import numpy as np
 from align_rudder.studies import paper
 from align_rudder.studies.rooms.methods import METHODS
 from align_rudder.studies.rooms.settings import Setting
-from align_rudder.studies.rooms.statistics import Summary, compare
+from align_rudder.studies.statistics import Summary, compare
 from align_rudder.studies.tables import Table
 
 __all__ = [

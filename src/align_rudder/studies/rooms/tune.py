@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from align_rudder.baselines.protocol import Protocol
-from align_rudder.files import write_json
 from align_rudder.runs.workers import Workers
 from align_rudder.studies.choice import choose
-from align_rudder.studies.rooms.methods import METHODS, check_methods, read_parameters
+from align_rudder.studies.hyperparameters import add_parameters
+from align_rudder.studies.method import check_methods
+from align_rudder.studies.rooms.methods import METHODS, read_parameters
 from align_rudder.studies.rooms.runner import run_settings
 from align_rudder.studies.rooms.settings import SEARCHES, Search, Setting
-from align_rudder.studies.rooms.statistics import Summary, summarise
 from align_rudder.studies.rooms.trials import TrialRecord
+from align_rudder.studies.statistics import Summary, summarise
 from align_rudder.studies.tables import Table
 from align_rudder.studies.trials import TRIALS, open_trials
 
@@ -55,7 +55,7 @@ def tune(
     methods = tuple(methods) or which.methods
     TRIALS.check(trials, "trials")
     for name in methods:
-        if name in METHODS and METHODS[name].grid is None:
+        if name in METHODS and not METHODS[name].grid:
             raise ValueError(f"{name} is a variant of Align-RUDDER and takes its hyper-parameters")
     check_methods(methods, which.methods)
     seeds = range(FIRST_SEED, FIRST_SEED + trials)
@@ -75,9 +75,7 @@ def tune(
         chosen[name] = METHODS[name].configurations()[best]
         tables.append(table)
     how = f"{trials} trials from seed {FIRST_SEED}, {which.how}"
-    path = Path(folder) / "hyperparameters.json"
-    others = read_parameters(path) if path.exists() else {}
-    write_json(path, {"how": how, "parameters": {**others, **chosen}})
+    add_parameters(folder, how, chosen, read_parameters)
     return chosen, tables
 
 
