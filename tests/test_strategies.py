@@ -286,5 +286,5 @@ def test_few_logs_that_go_back_agree_more_than_walks_do():
         places = [np.cumsum(rng.choice([-1, 1], 40)) for _ in range(5)]
         with warnings.catch_warnings(action="ignore", category=AlignRudderWarning):
             model = AlignRudder().fit_events([(np.abs(walk) % 10).tolist() for walk in places])
-        silent += not model.strategies_
+        silent += not any(len(strategy.members) > 1 for strategy in model.strategies_)
     assert silent >= 0.9 * sets

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from align_rudder._warnings import warn
-from align_rudder.alignment import Alignment
+from align_rudder.alignment import Alignment, align_ids, pairwise_scores
 from align_rudder.chance import beyond_chance
 from align_rudder.choice import chosen_events
 from align_rudder.episodes import Episode, select_top
@@ -56,6 +56,10 @@ __all__ = [
     "with_episodes",
     "with_sequences",
 ]
+
+
+FEW = 5
+"""Demonstrations of which the shortest is paid in order where nothing they share is evident."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,11 +336,30 @@ def fit(model: AlignRudder, demos: Demonstrations) -> Fit:
         null=Null.of(sequences, p, chance.sequences(encoder.base.n_events)),
         by_evidence=model.min_conservation is None,
     )
+    if not parts and len(sequences) <= FEW and isinstance(encoder.base, Vocabulary):
+        parts = _shortest(sequences, encoder.symbols_, scores)
     parts = [part._replace(members=used[part.members]) for part in parts]
     if done is not None:
         parts = [_with_last(part, encoded, done.done) for part in parts]
     demos = Demonstrations(encoder, encoded, demos.returns, demos.lengths, used, chance)
     return learn(model, demos, p, scores, parts, tree)
+
+
+def _shortest(
+    sequences: Sequence[np.ndarray], symbols: Sequence[Hashable], scores: np.ndarray
+) -> list[Part]:
+    """Return the shortest sequence as the only strategy, with a column for each event.
+
+    A few sequences cannot show what they share beyond chance. Where a person has named the events,
+    to do as the shortest one did is worth more than nothing, if each of the others holds at least
+    half of it in the same order.
+    """
+    k = min(range(len(sequences)), key=lambda i: len(sequences[i]))
+    shared = pairwise_scores(sequences, np.eye(len(scores)), 0.0)[k]
+    if shared.min() < max(len(sequences[k]) / 2, 1):
+        return []
+    alone = align_ids([sequences[k]], symbols, scores)
+    return [Part(np.array([k]), alone, np.arange(len(sequences[k])))]
 
 
 def learn(
@@ -372,7 +395,7 @@ def learn(
     ]
     members = [part.members for part in parts]
     skips = [
-        skip_costs(profile.conservation, len(part.members), model.skip)
+        skip_costs(profile.conservation, _weight_of(part), model.skip)
         for profile, part in zip(profiles, parts, strict=True)
     ]
     inside = np.concatenate([demos.used[:0], *members])
@@ -457,6 +480,19 @@ def _column_rewards(
     return total[profile.columns] / len(part.members)
 
 
+def _weight_of(part: Part) -> int:
+    """Return as how many demonstrations those of a strategy count when it is skipped.
+
+    One alone shows nothing but its order, so that it counts as the ten that would show it.
+    """
+    return len(part.members) if len(part.members) > 1 else 10
+
+
+def of_one(strategies: Sequence[Strategy], used: np.ndarray) -> bool:
+    """Return whether a single one of several demonstrations is paid in order."""
+    return len(strategies) == 1 and len(strategies[0].members) == 1 < len(used)
+
+
 def warn_of(found: Fit) -> None:
     """Warn of demonstrations that failed or belong to no strategy, and where nothing was found."""
     demos = found.demonstrations
@@ -476,7 +512,15 @@ def warn_of(found: Fit) -> None:
     elif found.scale == 0.0:
         what = "the demonstrations score zero against their own profile"
     else:
-        if len(found.outliers):
+        if of_one(found.strategies, demos.used):
+            which = found.strategies[0].members[0]
+            warn(
+                f"{len(demos.used)} demonstrations are too few to show what they share beyond "
+                f"chance, so that the shortest, {which}, is paid event by event, with all that is "
+                "superfluous in it. Give ten or more",
+                stacklevel=5,
+            )
+        elif len(found.outliers):
             warn(
                 f"demonstrations {found.outliers.tolist()} of {n} agree with no other one and "
                 "are not part of a strategy",

@@ -11,6 +11,7 @@ from align_rudder.agreement import agreement
 from align_rudder.alignment import Alignment, align_ids, progressive
 from align_rudder.branches import Guide, groups_along
 from align_rudder.evidence import Kept, directed_evidence, kept_columns
+from align_rudder.filling import filled
 from align_rudder.groups import LEAST, Group, Part
 from align_rudder.null import Null
 from align_rudder.scoring import log_frequency, quantise
@@ -132,7 +133,8 @@ def _for_kept(
             alignment, kept = _again(alignment, kept, null, engine, scores, refine)
         if kept is before:
             break
-    return alignment, kept
+    matrix, kept = filled(alignment.matrix, kept, null)
+    return replace(alignment, matrix=matrix), kept
 
 
 def _again(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from align_rudder.events import CombinedEvents, FeatureEvents, SymbolEvents
+from align_rudder.fitting import of_one
 from align_rudder.orders import missing_kinds
 from align_rudder.sequences import Lost
 from align_rudder.text import legend, letters_for, short
@@ -60,6 +61,12 @@ def doubts(model: AlignRudder) -> list[tuple[str, str]]:
             f"{len(model.failures_)} of {n} demonstrations were not paid, or far less than the "
             f"others: {failures}. They are not aligned.",
             "Leave them out, or give them as failures=….",
+        ),
+        (
+            of_one(model.strategies_, model.used_),
+            f"{len(model.used_)} demonstrations are too few to show what they share beyond chance: "
+            "the shortest is paid event by event, with all that is superfluous in it.",
+            "Give ten or more.",
         ),
         (
             dense and steps > _MANY_STEPS * len(model.used_),

@@ -27,7 +27,7 @@ LAYERS = [
     {"events", "scoring", "kernels"},
     {"clustalw", "alignment"},
     {"null", "evidence", "agreement", "groups", "sampling"},
-    {"orders", "branches", "realignment"},
+    {"orders", "branches", "filling", "realignment"},
     {"strategies", "profile"},
     {"settlement"},
     {"redistribution", "undo"},
