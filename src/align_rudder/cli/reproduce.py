@@ -145,7 +145,7 @@ class Tune(_Parallel):
         with interrupt_on_signal():
             if self.search == RECIPES:
                 names = self.methods or tuple(RECIPE_METHODS)
-                chosen, tables = tune_recipes(names, self.trials or 10, self.max_episodes, *where)
+                chosen, tables = tune_recipes(names, self.trials or 30, self.max_episodes, *where)
             else:
                 search = SEARCHES[self.search]
                 protocol = protocol_of(search.study, self.max_episodes)
