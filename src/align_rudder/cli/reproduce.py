@@ -12,6 +12,7 @@ import tyro
 from align_rudder.files import check_outputs, write_json
 from align_rudder.runs.interrupt import interrupt_on_signal
 from align_rudder.studies.recipes.methods import METHODS as RECIPE_METHODS
+from align_rudder.studies.recipes.methods import TUNED
 from align_rudder.studies.recipes.settings import RECIPES
 from align_rudder.studies.rooms.methods import COMPARED, FAIR, KEY_CHEST, MODELS, VARIANTS
 from align_rudder.studies.rooms.settings import EXPERIMENTS, PAPERS, SEARCHES
@@ -120,7 +121,7 @@ class Tune(_Parallel):
         tuple[str, ...],
         tyro.conf.arg(
             help=f"Methods: {', '.join(COMPARED)}; of rooms and poor: {', '.join(FAIR)}; of "
-            f"{RECIPES}: {', '.join(RECIPE_METHODS)}; all if left out."
+            f"{RECIPES}: {', '.join(TUNED)}; all if left out."
         ),
     ] = ()
     trials: int | None = None
@@ -144,7 +145,7 @@ class Tune(_Parallel):
         where = out, self.workers(), sys.stderr.isatty()
         with interrupt_on_signal():
             if self.search == RECIPES:
-                names = self.methods or tuple(RECIPE_METHODS)
+                names = self.methods or TUNED
                 chosen, tables = tune_recipes(names, self.trials or 30, self.max_episodes, *where)
             else:
                 search = SEARCHES[self.search]
