@@ -54,8 +54,8 @@ class MiniGridRecipeEnv(MiniGridEnv):
         size: Width and height of the room, walls included.
         view: Width and height of the view, an odd number.
         recipe_seed: Seed of the recipe.
-        max_steps: Time limit; None for 30 steps for each item, over four times what a player needs
-            who makes no detours.
+        max_steps: Time limit; None for 40 steps for each item, about four times what the scripted
+            player needs.
         render_mode: "rgb_array", "human" or None.
 
     Attributes:
@@ -94,7 +94,7 @@ class MiniGridRecipeEnv(MiniGridEnv):
             mission_space=MissionSpace(lambda: "pick the items in the right order"),
             grid_size=size,
             agent_view_size=view,
-            max_steps=30 * length if max_steps is None else max_steps,
+            max_steps=40 * length if max_steps is None else max_steps,
             render_mode=render_mode,
         )
         self.action_space = spaces.Discrete(int(Actions.pickup) + 1)
@@ -167,13 +167,15 @@ class MiniGridRecipeEnv(MiniGridEnv):
         info["happened"], info["is_success"] = KINDS[picked] if picked >= 0 else "", done
         return obs, float(done), done, truncated and not done, info
 
-    def log(self, seed: int = 0, detours: float = 0.5, trips: float = 0.1) -> list[str]:
+    def log(self, seed: int = 0, detours: float = 0.5, trips: float = 0.3) -> list[str]:
         """Return what happens when the scripted player plays an episode, as an event log.
+
+        By default it is about as long as those of `RecipesEnv`: two events for each item.
 
         Args:
             seed: Seed of the room and of the player.
             detours: Before each item, the probability that another one is picked first.
-            trips: Probability that an item is picked because it was faced.
+            trips: Probability, in each step, that another item is picked because it is faced.
         """
         room = MiniGridRecipeEnv(**self._made, max_steps=_FREE)
         room.reset(seed=seed)
@@ -191,11 +193,11 @@ class Player:
         env: The level.
         seed: Seed of what it does wrong.
         detours: Before each item, the probability that another one is picked first.
-        trips: Probability that an item is picked because it was faced.
+        trips: Probability, in each step, that another item is picked because it is faced.
     """
 
     def __init__(
-        self, env: MiniGridRecipeEnv, seed: int = 0, detours: float = 0.5, trips: float = 0.1
+        self, env: MiniGridRecipeEnv, seed: int = 0, detours: float = 0.5, trips: float = 0.3
     ) -> None:
         check_values(detours=(detours, Number(0, 1)), trips=(trips, Number(0, 1)))
         self.env, self.detours, self.trips = env, detours, trips
