@@ -20,6 +20,7 @@ __all__ = [
     "NETWORKS",
     "STEPS",
     "TRIALS",
+    "VIEW",
     "Setting",
     "settings_of",
 ]
@@ -27,10 +28,13 @@ __all__ = [
 NETWORKS = "networks"
 FIRST_SEED = 60_000
 TRIALS = 5
-LENGTH = 5
+LENGTH = 6
 """Items of the recipe."""
 LOGS = 10
-STEPS = 300_000
+VIEW = 5
+"""Width of the view: with MiniGrid's 7, the 4096 entries of `ProgressSpace` hold ten positions,
+fewer than some of the shortest logs have."""
+STEPS = 400_000
 """Most environment steps of a trial."""
 
 

@@ -7,13 +7,12 @@ from dataclasses import astuple, dataclass
 from typing import Any, ClassVar, Self
 
 import gymnasium as gym
-import numpy as np
 
 from align_rudder.baselines.gail_events import remembered_pairs
 from align_rudder.files import Kind, Number, Text, Whole
 from align_rudder.gym.wrapper import RedistributeReward
 from align_rudder.studies.networks.gail import Discriminator, Imitation
-from align_rudder.studies.networks.settings import Setting
+from align_rudder.studies.networks.settings import VIEW, Setting
 from align_rudder.studies.networks.worlds import (
     demonstrations,
     level,
@@ -34,9 +33,11 @@ try:
 
     from align_rudder.gym.sb3_cloning import ValueBurnIn, clone
 except ImportError as error:
-    raise ImportError('this needs Stable-Baselines3; in a clone: pip install ".[networks]"') from error
+    raise ImportError(
+        'this needs Stable-Baselines3; in a clone: pip install ".[networks]"'
+    ) from error
 
-__all__ = ["GAMMA", "POINT", "TARGET", "NetworkTrial", "run_trial"]
+__all__ = ["POINT", "TARGET", "WINDOW", "NetworkTrial", "learning_options", "run_trial"]
 
 GAMMA = 0.99
 TARGET = 0.9
@@ -53,7 +54,7 @@ PPO_OPTIONS: dict[str, Any] = {
     "batch_size": 256,
     "n_epochs": 4,
     "gamma": GAMMA,
-    "policy_kwargs": {"net_arch": [64, 64]},
+    "policy_kwargs": {"net_arch": [128, 128]},
     "device": "cpu",
 }
 BURN_IN = 10_000
@@ -99,6 +100,15 @@ class NetworkTrial:
         curve = " ".join(f"{rate:.2f}" for rate in self.curve)
         numbers = (self.seed, self.steps, int(self.solved), self.final)
         return [*map(str, (*astuple(self.setting), *numbers)), curve]
+
+    def lost(self, steps: int) -> float:
+        """Return the area above the curve up to that many steps, Σ (1 − success) · 5,000.
+
+        A trial that ended because it was solved goes on with its last value.
+        """
+        points = max(steps // POINT, 1)
+        continued = [*self.curve, *[self.final] * points][:points]
+        return POINT * sum(1 - rate for rate in continued)
 
     @classmethod
     def parse(cls, row: dict[str, str]) -> Self:
@@ -217,6 +227,20 @@ LEARNERS: dict[str, Callable[..., Learner]] = {
 }
 
 
+def learning_options() -> dict[str, Any]:
+    """Return what is the same in all trials, as plain data."""
+    return {
+        **PPO_OPTIONS,
+        "view": VIEW,
+        "environments": ENVIRONMENTS,
+        "target": TARGET,
+        "window": WINDOW,
+        "point": POINT,
+        "held": HELD,
+        "burn_in": BURN_IN,
+    }
+
+
 def run_trial(
     setting: Setting, seed: int, parameters: Mapping[str, Any], steps: int
 ) -> NetworkTrial:
@@ -233,7 +257,10 @@ def run_trial(
     made = [lambda: learner.wrap(level(setting, seed))] * ENVIRONMENTS
     venv = DummyVecEnv(made)
     venv.seed(training_seed(seed))
-    ppo = PPO("MlpPolicy", venv, seed=seed, **PPO_OPTIONS, **learner.options)
+    # A model of very many positions shows the position beside the view, in a dict.
+    several = isinstance(venv.observation_space, gym.spaces.Dict)
+    policy = "MultiInputPolicy" if several else "MlpPolicy"
+    ppo = PPO(policy, venv, seed=seed, **PPO_OPTIONS, **learner.options)
     if learner.epochs:
         shown = learner.wrap(level(setting, seed, max_steps=10_000))
         clone(ppo, demonstrations(shown, setting, seed), epochs=learner.epochs, seed=seed)

@@ -13,7 +13,7 @@ from align_rudder._warnings import AlignRudderWarning
 from align_rudder.baselines.gail_events import remembered_pairs
 from align_rudder.episodes import Episode
 from align_rudder.model import AlignRudder
-from align_rudder.studies.networks.settings import Setting
+from align_rudder.studies.networks.settings import VIEW, Setting
 from align_rudder.tasks.minigrid_recipe import MiniGridRecipeEnv, Player
 
 __all__ = ["demonstrations", "level", "logs_of", "model_of", "stage_pairs", "training_seed"]
@@ -21,7 +21,7 @@ __all__ = ["demonstrations", "level", "logs_of", "model_of", "stage_pairs", "tra
 
 def level(setting: Setting, seed: int, **options: Any) -> MiniGridRecipeEnv:
     """Return the level of a seed, which is that of its recipe."""
-    return MiniGridRecipeEnv(setting.length, recipe_seed=seed, **options)
+    return MiniGridRecipeEnv(setting.length, view=VIEW, recipe_seed=seed, **options)
 
 
 def training_seed(seed: int) -> int:
