@@ -26,7 +26,6 @@ def command(folder, *more):
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_a_trial_repeats_itself_and_is_read_back(name):
     setting = Setting(2, logs=3, method=name)
@@ -46,7 +45,6 @@ def test_every_method_has_a_learner_and_parameters():
         assert chosen_parameters()[name] in tried
 
 
-@pytest.mark.slow
 def test_cut_in_the_middle_it_goes_on_and_doubles_nothing(tmp_path, capsys):
     whole, cut = tmp_path / "whole", tmp_path / "cut" / "networks"
     assert main(command(whole)) == 0
@@ -111,7 +109,6 @@ def test_steps_that_are_lost_are_the_area_above_the_curve():
     assert TRIALS[2].lost(20_000) == pytest.approx(5000 * 0.4)  # solved: goes on with 0.9
 
 
-@pytest.mark.slow
 def test_tuning_takes_the_best_and_uses_other_seeds(tmp_path, monkeypatch):
     tried = [{"learning_rate": 1e-3, "ent_coef": 0.03}, {"learning_rate": 3e-3, "ent_coef": 0.03}]
     kind = type(METHODS["ppo-memory"])
