@@ -88,8 +88,7 @@ class MiniGridRecipeEnv(MiniGridEnv):
             raise ValueError(f"view={view}; the agent stands in the middle: give an odd number")
         self.length, self.items = length, items
         self.recipe, self.stage = _recipe(recipe_seed, length, items), 0
-        self._made = {"length": length, "items": items, "size": size, "view": view}
-        self._made["recipe_seed"] = recipe_seed
+        self._recipe_seed = recipe_seed
         super().__init__(
             mission_space=MissionSpace(lambda: "pick the items in the right order"),
             grid_size=size,
@@ -145,7 +144,7 @@ class MiniGridRecipeEnv(MiniGridEnv):
         """The kind of the item in front of the agent, -1 for none."""
         return max(int(self._cells[self._ahead()]) - _ITEM, -1)
 
-    def gen_obs(self) -> np.ndarray:
+    def gen_obs(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return what the agent sees, as one vector of zeros and ones."""
         seen = np.empty(self._entries + 4, np.uint8)
         cells = self._cells[self._ahead(0) + self._around[self.agent_dir]]
@@ -177,7 +176,9 @@ class MiniGridRecipeEnv(MiniGridEnv):
             detours: Before each item, the probability that another one is picked first.
             trips: Probability, in each step, that another item is picked because it is faced.
         """
-        room = MiniGridRecipeEnv(**self._made, max_steps=_FREE)
+        room = MiniGridRecipeEnv(
+            self.length, self.items, self.width, self.agent_view_size, self._recipe_seed, _FREE
+        )
         room.reset(seed=seed)
         player, events, done = Player(room, seed, detours, trips), [], False
         while not done:

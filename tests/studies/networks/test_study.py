@@ -128,3 +128,11 @@ def test_tuning_takes_the_best_and_uses_other_seeds(tmp_path, monkeypatch):
 def test_what_is_not_known_is_said(tmp_path, capsys):
     assert main(["reproduce", "networks", "--methods", "dqfd", "--out", str(tmp_path)]) == 2
     assert "'dqfd' is not known" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_ppo_learns_a_recipe_of_one_item():
+    found = run_trial(Setting(1, method="ppo-memory"), 5, METHODS["ppo-memory"].first, 80_000)
+    assert found.solved
+    assert found.curve[0] < 0.5
+    assert len(found.curve) < 16  # ended as soon as it held

@@ -39,7 +39,7 @@ class NetworkMethod(Method):
 
         Example:
             >>> len(METHODS["align-rudder"].configurations())
-            6
+            7
         """
         first = dict(self.first)
         others = [
@@ -52,7 +52,7 @@ class NetworkMethod(Method):
 
 
 _PPO_FIRST = {"learning_rate": 1e-3, "ent_coef": 0.03}
-_PPO = {"learning_rate": (3e-4, 1e-3, 3e-3), "ent_coef": (0.003, 0.01, 0.03, 0.1)}
+_PPO = {"learning_rate": (1e-4, 3e-4, 1e-3, 3e-3), "ent_coef": (0.003, 0.01, 0.03, 0.1)}
 _GAIL_FIRST = {**_PPO_FIRST, "discriminator_rate": 0.1, "reward": "positive"}
 _GAIL = {
     **_PPO,
@@ -116,9 +116,9 @@ METHODS: dict[str, NetworkMethod] = {
         "PPO, cloned from states and actions",
         "#7A4A2B",
         "h",
-        {**_PPO, "epochs": (10, 30, 100)},
+        {**_PPO, "epochs": (10, 30, 100), "burn_in": (10_000, 50_000)},
         knows=f"observations and actions of the logs, {_MEMORY}",
-        first={**_PPO_FIRST, "epochs": 30},
+        first={"learning_rate": 1e-4, "ent_coef": 0.003, "epochs": 30, "burn_in": 50_000},
         more=True,
     ),
 }

@@ -75,8 +75,7 @@ def report_table(found: Sequence[Summary], cap: int) -> Table:
     for summary in found:
         setting = summary.setting
         method = METHODS[setting.method]
-        first = ours.get((setting.length, setting.logs))
-        compared = first is not None and first is not summary
+        first = ours.get((setting.length, setting.logs), summary)
         each = zip(summary.steps, summary.reached, strict=True)
         rows.append(
             [
@@ -85,7 +84,7 @@ def report_table(found: Sequence[Summary], cap: int) -> Table:
                 _thousands(summary.median, summary.median < cap),
                 f"{summary.solved}/{summary.trials}",
                 f"{summary.final:.0%}",
-                _p_value(first.steps, summary.steps) if compared else "–",
+                "–" if first is summary else _p_value(first.steps, summary.steps),
                 ", ".join(_thousands(steps, reached) for steps, reached in each),
             ]
         )

@@ -57,8 +57,6 @@ PPO_OPTIONS: dict[str, Any] = {
     "policy_kwargs": {"net_arch": [128, 128]},
     "device": "cpu",
 }
-BURN_IN = 10_000
-"""After cloning: steps in which only the value function learns."""
 
 
 @dataclass(frozen=True)
@@ -212,8 +210,8 @@ def _gail_inventory(
     return Learner(lambda env: Imitation(Inventory(env), judge), options, callbacks)
 
 
-def _ppo_cloned(setting: Setting, seed: int, epochs: int, **options: Any) -> Learner:
-    return Learner(LastEvent, options, (ValueBurnIn(BURN_IN),), epochs)
+def _ppo_cloned(setting: Setting, seed: int, epochs: int, burn_in: int, **options: Any) -> Learner:
+    return Learner(LastEvent, options, (ValueBurnIn(burn_in),), epochs)
 
 
 LEARNERS: dict[str, Callable[..., Learner]] = {
@@ -237,7 +235,6 @@ def learning_options() -> dict[str, Any]:
         "window": WINDOW,
         "point": POINT,
         "held": HELD,
-        "burn_in": BURN_IN,
     }
 
 
