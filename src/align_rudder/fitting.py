@@ -337,7 +337,7 @@ def fit(model: AlignRudder, demos: Demonstrations) -> Fit:
         by_evidence=model.min_conservation is None,
     )
     if not parts and len(sequences) <= FEW and isinstance(encoder.base, Vocabulary):
-        parts = _shortest(sequences, encoder.symbols_, scores)
+        parts = _shortest(sequences, encoder.symbols_, scores, model.gap)
     parts = [part._replace(members=used[part.members]) for part in parts]
     if done is not None:
         parts = [_with_last(part, encoded, done.done) for part in parts]
@@ -346,7 +346,7 @@ def fit(model: AlignRudder, demos: Demonstrations) -> Fit:
 
 
 def _shortest(
-    sequences: Sequence[np.ndarray], symbols: Sequence[Hashable], scores: np.ndarray
+    sequences: Sequence[np.ndarray], symbols: Sequence[Hashable], scores: np.ndarray, gap: float
 ) -> list[Part]:
     """Return the shortest sequence as the only strategy, with a column for each event.
 
@@ -358,7 +358,7 @@ def _shortest(
     shared = pairwise_scores(sequences, np.eye(len(scores)), 0.0)[k]
     if shared.min() < max(len(sequences[k]) / 2, 1):
         return []
-    alone = align_ids([sequences[k]], symbols, scores)
+    alone = align_ids([sequences[k]], symbols, scores, gap=gap)
     return [Part(np.array([k]), alone, np.arange(len(sequences[k])))]
 
 

@@ -56,10 +56,12 @@ def align_strategies(
         groups = groups_along(some, guide, gap, null, directed)
     else:
         groups = cut_tree(guide.tree, n_strategies)
-    if not groups and by_evidence:
-        whole, groups, guide = with_log_scores(
+    if by_evidence and n_strategies is None and 2 * sum(len(g.members) for g in groups) < len(some):
+        whole, others, other = with_log_scores(
             some, symbols, guide, gap, null, engine, refine, directed, progress
         )
+        if whole is not None or not groups:  # a few that are alike are less than all of them
+            groups, guide = others, other
 
     def aligned(group: Group) -> Part:
         members, pairs = group.members, guide.pairs

@@ -11,6 +11,11 @@ from align_rudder.files import Whole, check_outputs, write_figure, write_json
 
 __all__ = ["Demo"]
 
+_TASK = """\
+An agent learns recipes of eight items. Where the items stand is new to it, how far it has come is
+hidden, and only the finished dish is paid. It has ten logs of cooks in other kitchens, who went
+astray now and then: what they took, one word after the other.
+"""
 _ENDINGS = (".png", ".svg", ".pdf", ".eps", ".ps", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")
 
 
@@ -40,7 +45,7 @@ class Demo:
         crafted = demo.craft(self.seed)
         write_figure(path, crafted.figure())
         print(crafted, f"\nfigure: {path}\n", sep="\n", flush=True)
-        print("A robot learns FourRooms from two demonstrations, paid at the target.", flush=True)
+        print(_TASK, flush=True)
         learned = demo.learn(sys.stderr.isatty())
         write_figure(learning, learned.figure)
         write_json(self.json, {**as_data(crafted.model), "learning": learned.data})

@@ -14,6 +14,7 @@ from align_rudder.runs.interrupt import interrupt_on_signal
 from align_rudder.studies.networks.methods import METHODS as NETWORK_METHODS
 from align_rudder.studies.networks.settings import NETWORKS
 from align_rudder.studies.recipes.methods import METHODS as RECIPE_METHODS
+from align_rudder.studies.recipes.methods import TUNED
 from align_rudder.studies.recipes.settings import RECIPES
 from align_rudder.studies.rooms.methods import COMPARED, FAIR, KEY_CHEST, MODELS, VARIANTS
 from align_rudder.studies.rooms.settings import EXPERIMENTS, PAPERS, SEARCHES
@@ -140,7 +141,7 @@ class Tune(_Parallel):
         tuple[str, ...],
         tyro.conf.arg(
             help=f"Methods: {', '.join(COMPARED)}; of rooms and poor: {', '.join(FAIR)}; of "
-            f"{RECIPES}: {', '.join(RECIPE_METHODS)}; of {NETWORKS}: "
+            f"{RECIPES}: {', '.join(TUNED)}; of {NETWORKS}: "
             f"{', '.join(NETWORK_METHODS)}; all if left out."
         ),
     ] = ()
@@ -167,8 +168,8 @@ class Tune(_Parallel):
         where = out, self.workers(), sys.stderr.isatty()
         with interrupt_on_signal():
             if self.search == RECIPES:
-                names = self.methods or tuple(RECIPE_METHODS)
-                chosen, tables = tune_recipes(names, self.trials or 10, self.max_episodes, *where)
+                names = self.methods or TUNED
+                chosen, tables = tune_recipes(names, self.trials or 30, self.max_episodes, *where)
             elif self.search == NETWORKS:
                 from align_rudder.studies.networks.settings import STEPS
                 from align_rudder.studies.networks.tune import tune_networks

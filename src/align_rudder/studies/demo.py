@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CraftingDemo", "LearningDemo", "craft", "learn"]
 
-_METHODS = ("align-rudder", "bc-q", "control")
-_TRIALS = 20
+_METHODS = ("align-rudder", "shortest-log", "gail-events", "q-memory")
+_TASKS, _EPISODES = 20, 1000
 
 
 class CraftingDemo(NamedTuple):
@@ -51,11 +51,11 @@ class CraftingDemo(NamedTuple):
 
 
 class LearningDemo(NamedTuple):
-    """Three methods learn FourRooms from two demonstrations.
+    """An agent learns recipes of eight items from ten logs of other kitchens.
 
     Attributes:
-        table: Episodes to the target, as text.
-        figure: The learning curves.
+        table: Episodes to the first success, as text.
+        figure: The share of recipes that were learned over the episodes.
         data: The numbers of the table, for JSON.
     """
 
@@ -74,29 +74,24 @@ def craft(seed: int = 0) -> CraftingDemo:
 
 
 def learn(progress: bool = False) -> LearningDemo:
-    """Learn FourRooms from two demonstrations with three methods."""
-    from align_rudder.baselines.protocol import Protocol
-    from align_rudder.studies.rooms.figures import learning_curves
-    from align_rudder.studies.rooms.methods import chosen_parameters
-    from align_rudder.studies.rooms.runner import warm_up
-    from align_rudder.studies.rooms.settings import settings_of
-    from align_rudder.studies.rooms.tables import episode_table
-    from align_rudder.studies.rooms.trials import run_trial
+    """Learn recipes from logs with Align-RUDDER and three rivals, tuned alike."""
+    from align_rudder.studies.recipes.figures import solved_figure
+    from align_rudder.studies.recipes.methods import chosen_parameters
+    from align_rudder.studies.recipes.settings import FIRST_SEED, Setting
+    from align_rudder.studies.recipes.tables import report_tables
+    from align_rudder.studies.recipes.trials import protocol_of, run_trial
     from align_rudder.studies.statistics import summarise
 
-    protocol, parameters = Protocol(), chosen_parameters()
-    settings = settings_of("four-rooms", _METHODS, (2,))
-    warm_up(_METHODS, progress)
-    jobs = [(setting, seed) for setting in settings for seed in range(_TRIALS)]
-    records = [
+    protocol, parameters = protocol_of(_EPISODES), chosen_parameters()
+    settings = [Setting(8, method=name) for name in _METHODS]
+    jobs = [(s, FIRST_SEED + k) for k in range(_TASKS) for s in settings]
+    trials = [
         run_trial(setting, seed, parameters[setting.method], protocol)
         for setting, seed in tqdm(jobs, "trials", leave=False, disable=not progress)
     ]
-    found = summarise(records, settings)
-    title = "Episodes until the return is 80 % of the demonstrations'"
-    table = episode_table(title, found, protocol.max_episodes, "four-rooms")
-    curves = learning_curves(records, (2,), protocol)
-    return LearningDemo(table.text(), curves, [s.data() for s in found])
+    found = summarise(trials, settings)
+    table = report_tables(found, _EPISODES)[0]
+    return LearningDemo(table.text(), solved_figure(trials, _EPISODES), [s.data() for s in found])
 
 
 def timeline(model: AlignRudder, episode: Episode, rr: Redistribution) -> str:

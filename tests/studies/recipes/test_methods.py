@@ -1,13 +1,16 @@
 """The methods of the recipes: the same budget for each, and what is drawn for it."""
 
 import json
+from inspect import signature
 
 import pytest
 
+from align_rudder.baselines import learn_align_rudder
 from align_rudder.studies.recipes.methods import (
     BUDGET,
     METHODS,
     OURS,
+    TUNED,
     chosen_parameters,
     read_parameters,
 )
@@ -15,7 +18,7 @@ from align_rudder.studies.recipes.settings import AXES, settings_of
 from align_rudder.studies.recipes.trials import LEARNERS
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", TUNED)
 def test_every_method_has_the_same_number_of_configurations_and_all_values_come(name):
     method = METHODS[name]
     found = method.configurations()
@@ -26,6 +29,13 @@ def test_every_method_has_the_same_number_of_configurations_and_all_values_come(
         assert {c[parameter] for c in found} == {*values}
         assert {"gamma", "trace"} <= method.grid.keys()
     assert chosen_parameters()[name] in found
+
+
+def test_what_is_not_tuned_has_the_defaults_of_the_library():
+    assert [name for name in METHODS if name not in TUNED] == ["defaults"]
+    assert chosen_parameters()["defaults"] == {}
+    arguments = signature(learn_align_rudder).parameters
+    assert all(arguments[name].default == value for name, value in METHODS[OURS].first.items())
 
 
 def test_methods_can_be_told_apart_and_all_are_learned():

@@ -10,9 +10,10 @@ from matplotlib.ticker import NullLocator
 from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
 from align_rudder.studies.recipes.methods import METHODS, OURS
 from align_rudder.studies.recipes.settings import AXES, Setting
+from align_rudder.studies.recipes.trials import RecipeTrial
 from align_rudder.studies.statistics import Summary
 
-__all__ = ["length_figure"]
+__all__ = ["length_figure", "solved_figure"]
 
 
 def length_figure(found: Sequence[Summary[Setting]], cap: int) -> Figure:
@@ -56,6 +57,32 @@ def length_figure(found: Sequence[Summary[Setting]], cap: int) -> Figure:
     right.set(ylim=(-3, 103))
     right.set_title("tasks solved, %", fontsize=10, loc="left")
     legend_outside(figure, left, 4)
+    return figure
+
+
+def solved_figure(trials: Sequence[RecipeTrial], cap: int) -> Figure:
+    """Return the share of tasks that each method has learned after so many episodes."""
+    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    ax = figure.subplots()
+    for name, method in METHODS.items():
+        mine = [trial for trial in trials if trial.setting.method == name]
+        if not mine:
+            continue
+        ends = sorted(trial.episodes for trial in mine if trial.solved)
+        shares = [100 * k / len(mine) for k in range(len(ends) + 1)]
+        ax.step(
+            [1, *ends, cap],
+            [*shares, shares[-1]],
+            where="post",
+            color=OKABE_ITO.get(method.color, method.color),
+            lw=2.2 if name == OURS else 1.3,
+            label=method.label,
+        )
+    ax.set(xscale="log", xlim=(8, cap), ylim=(-3, 103), xlabel="episodes")
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    ax.set_title("recipes that a greedy agent has learned, %", fontsize=10, loc="left")
+    ax.spines[["top", "right"]].set_visible(False)
+    legend_outside(figure, ax, 2)
     return figure
 
 

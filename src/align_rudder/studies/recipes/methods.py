@@ -17,7 +17,15 @@ from align_rudder.files import Choice, Table, kind_like
 from align_rudder.studies.hyperparameters import parameters_in
 from align_rudder.studies.method import Method
 
-__all__ = ["BUDGET", "METHODS", "OURS", "RecipeMethod", "chosen_parameters", "read_parameters"]
+__all__ = [
+    "BUDGET",
+    "METHODS",
+    "OURS",
+    "TUNED",
+    "RecipeMethod",
+    "chosen_parameters",
+    "read_parameters",
+]
 
 BUDGET = 24
 """Configurations that are tried of each method."""
@@ -32,7 +40,8 @@ class RecipeMethod(Method):
     Attributes:
         knows: What it is given beside the environment's reward and where it stands.
         first: The configuration that is tried first: the library's defaults for ours, for most
-            rivals the best that was seen on the seeds of tuning while the lists were made.
+            rivals the best that was seen on the seeds of tuning while the lists were made. A method
+            without a grid is not tuned.
     """
 
     knows: str
@@ -89,6 +98,14 @@ METHODS: dict[str, RecipeMethod] = {
         _SETTLED,
         knows=f"{_LOGS}, its position",
         first=_SETTLED_FIRST,
+    ),
+    "defaults": RecipeMethod(
+        "Align-RUDDER, not tuned",
+        "orange",
+        "^",
+        {},
+        knows=f"{_LOGS}, its position",
+        first={},
     ),
     "shortest-log": RecipeMethod(
         "shortest log, in order",
@@ -160,10 +177,12 @@ METHODS: dict[str, RecipeMethod] = {
     ),
 }
 
+TUNED = tuple(name for name, method in METHODS.items() if method.grid)
+
 
 def read_parameters(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     """Return the hyper-parameters of the methods that a file holds, as `tune` writes it."""
-    kinds = {name: _parameters_of(method) for name, method in METHODS.items()}
+    kinds = {name: _parameters_of(METHODS[name]) for name in TUNED}
     return parameters_in(path, kinds, "`align-rudder tune recipes` writes such a file")
 
 
@@ -177,11 +196,13 @@ def _parameters_of(method: RecipeMethod) -> Table:
 
 
 def chosen_parameters(path: str | os.PathLike[str] | None = None) -> dict[str, dict[str, Any]]:
-    """Return the hyper-parameters of every method, as tuning chose them.
+    """Return the hyper-parameters of every method, as tuning chose them, or none.
 
     Args:
         path: A file that `align-rudder tune recipes` wrote; None for the one in the
             package. A method that it does not hold has the package's.
     """
     found = read_parameters(str(files("align_rudder.studies.recipes") / "hyperparameters.json"))
-    return found if path is None else {**found, **read_parameters(path)}
+    if path is not None:
+        found = {**found, **read_parameters(path)}
+    return {name: found.get(name, {}) for name in METHODS}

@@ -123,6 +123,7 @@ def _with_memory(learn: Callable[..., Result]) -> Callable[..., Result]:
 
 LEARNERS: dict[str, Callable[..., Result]] = {
     "align-rudder": _align_rudder,
+    "defaults": _align_rudder,
     "shortest-log": _shortest_log,
     "unordered": _unordered,
     "gail-events": _gail_events,

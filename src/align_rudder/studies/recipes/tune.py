@@ -11,7 +11,7 @@ from align_rudder.runs.workers import Workers
 from align_rudder.studies.choice import choose
 from align_rudder.studies.hyperparameters import add_parameters
 from align_rudder.studies.method import check_methods
-from align_rudder.studies.recipes.methods import METHODS, read_parameters
+from align_rudder.studies.recipes.methods import METHODS, TUNED, read_parameters
 from align_rudder.studies.recipes.runner import run_settings
 from align_rudder.studies.recipes.settings import Setting
 from align_rudder.studies.recipes.trials import RecipeTrial, protocol_of
@@ -48,9 +48,9 @@ def tune_recipes(
     Returns:
         The chosen hyper-parameters of each method, and a table for each.
     """
-    check_methods(methods, METHODS)
+    check_methods(methods, TUNED)
     TRIALS.check(trials, "trials")
-    grids = {name: method.configurations() for name, method in METHODS.items()}
+    grids = {name: METHODS[name].configurations() for name in TUNED}
     seeds = range(FIRST_SEED, FIRST_SEED + trials)
     settings = [
         Setting(length, method=name, variant=variant)

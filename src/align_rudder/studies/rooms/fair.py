@@ -6,6 +6,7 @@ seldom at an end; `Method.edges` says where one is.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from align_rudder.studies.rooms.method import RoomsMethod
@@ -112,6 +113,16 @@ FAIR_METHODS: dict[str, RoomsMethod] = {
         absorbing=True,
     ),
     "rrd": _fair("RRD", "learn_rrd", "#7A4A2B", "h", {**_REPLAYED, "updates": (1, 2, 4, 8)}),
+    "rudder-discounted": replace(
+        _fair(
+            "RUDDER (LSTM)",
+            "learn_rudder",
+            "sky",
+            "P",
+            {**_TRACES, "random_episodes": (5, 20, 50)},
+        ),
+        network=("random_episodes",),
+    ),
     "conserved-50": _variant("columns of half of them", "gray", "X", min_conservation=0.5),
     "conserved-80": _variant("columns of 80 % of them", "#8F4E73", "<", min_conservation=0.8),
     "top-5": _variant("the best five alone", "yellow", ">", top_n=5),
