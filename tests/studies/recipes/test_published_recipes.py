@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import mannwhitneyu
 
 from align_rudder.baselines import Protocol
 from align_rudder.studies.recipes.methods import METHODS, chosen_parameters
@@ -31,7 +32,7 @@ def test_the_study_was_run_with_what_tuning_chose(config):
     protocol = Protocol(**config["protocol"])
     assert config == configuration(chosen_parameters(), protocol)
     tuned = json.loads((FOLDER.parent / "tune-recipes" / "hyperparameters.json").read_text())
-    assert tuned["parameters"] == chosen_parameters()
+    assert {**tuned["parameters"], "defaults": {}} == chosen_parameters()
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -51,3 +52,22 @@ def test_the_summary_follows_from_the_trials(rows):
         assert cell["mean"] == np.mean([int(r["episodes"]) for r in mine])
         assert cell["median"] == np.median([int(r["episodes"]) for r in mine])
         assert cell["capped"] == sum(r["solved"] == "0" for r in mine)
+
+
+@pytest.mark.parametrize("ours", ["align-rudder", "defaults"])
+@pytest.mark.parametrize("length", [8, 12, 24])
+def test_ours_is_ahead_of_all_that_lack_the_inventory(rows, ours, length):
+    plain = {"length": str(length), "wrong": "nothing", "logs": "10", "detours": "0.5"}
+    found = {
+        name: [
+            int(r["episodes"])
+            for r in rows
+            if r["method"] == name and all(r[k] == value for k, value in plain.items())
+        ]
+        for name in METHODS
+    }
+    assert len(found[ours]) == 40
+    for name in ("shortest-log", "unordered", "gail-events", "q-memory", "rrd", "ircr-absorbing"):
+        assert mannwhitneyu(found[ours], found[name], alternative="less").pvalue < 1e-6
+    assert np.mean(found[ours]) < np.mean(found["gail-inventory"])
+    assert ours != "defaults" or max(found[ours]) < 3000

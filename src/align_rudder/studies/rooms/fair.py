@@ -36,9 +36,8 @@ def _fair(
     return RoomsMethod(label, color, marker, grid, learner=learner, fixed=fixed, sample=SAMPLE)
 
 
-def _variant(label: str, color: str, marker: str, **options: Any) -> RoomsMethod:
-    """Return Align-RUDDER with another parameter of its model."""
-    fixed = {"options": options}
+def _variant(label: str, color: str, marker: str, **fixed: Any) -> RoomsMethod:
+    """Return Align-RUDDER with other arguments of its learner; `options` are those of its model."""
     learner = "learn_align_rudder"
     return RoomsMethod(label, color, marker, {}, learner=learner, fixed=fixed, base="default")
 
@@ -123,7 +122,12 @@ FAIR_METHODS: dict[str, RoomsMethod] = {
         ),
         network=("random_episodes",),
     ),
-    "conserved-50": _variant("columns of half of them", "gray", "X", min_conservation=0.5),
-    "conserved-80": _variant("columns of 80 % of them", "#8F4E73", "<", min_conservation=0.8),
-    "top-5": _variant("the best five alone", "yellow", ">", top_n=5),
+    "conserved-50": _variant(
+        "columns of half of them", "gray", "X", options={"min_conservation": 0.5}
+    ),
+    "conserved-80": _variant(
+        "columns of 80 % of them", "#8F4E73", "<", options={"min_conservation": 0.8}
+    ),
+    "top-5": _variant("the best five alone", "yellow", ">", options={"top_n": 5}),
+    "even": _variant('settlement "even"', "#555555", "1", settlement="even"),
 }

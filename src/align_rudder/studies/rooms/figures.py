@@ -84,7 +84,7 @@ def demonstration_figure(panels: Sequence[tuple[str, Sequence[Summary]]], cap: i
         ax.set_ylabel("episodes to 80 %")
     for ax in axes.flat[len(panels) :]:
         ax.set_visible(False)
-    legend_outside(figure, axes.flat[0], max(2, int(figure.get_figwidth() / 1.4)))
+    legend_outside(figure, axes.flat[0], max(2, int(figure.get_figwidth() / 1.8)))
     return figure
 
 
@@ -134,7 +134,7 @@ def learning_curves(
         ax.xaxis.set_major_formatter(_THOUSANDS)
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("mean return")
-    legend_outside(figure, axes[0], max(2, int(figure.get_figwidth() / 1.4)))
+    legend_outside(figure, axes[0], max(2, int(figure.get_figwidth() / 1.8)))
     return figure
 
 

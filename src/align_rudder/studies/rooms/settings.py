@@ -76,19 +76,16 @@ STUDIES = {
     "stochastic": Study(
         [(4, slip, 15) for slip in (0.05, 0.10, 0.15, 0.25, 0.40)]
         + [(8, slip, 15) for slip in (0.05, 0.10)],
-        FAIR,
-        (2, 5, 10),
+        ("align-rudder", "bc-q", "control", "dqfd", "rudder", "sqil-absorbing"),
         trials=50,
-        known=FAIR,
     ),
     "clusters": Study([(4, 0.01, most) for most in (2, 5, 8, 10, 12, 15)], ("align-rudder",)),
     "variants": Study([(4, 0.01, 15), (8, 0.01, 15)], ("align-rudder", *VARIANTS)),
     "scaling": Study(
         [(rooms, 0.01, max(15, 2 * rooms)) for rooms in (2, 4, 8, 16, 32)],
-        FAIR,
+        ("align-rudder", "bc-q", "dqfd", "control"),
         (10,),
         trials=50,
-        known=FAIR,
     ),
     "rooms": Study([(4, 0.01, 15), (8, 0.01, 15)], FAIR, (2, 5, 10), known=FAIR),
     "poor": Study(
