@@ -20,8 +20,10 @@ def filled(page: Path) -> str:
     """Return a page with the tables as they are now."""
 
     def tables(found: re.Match[str]) -> str:
-        text = (ROOT / "results" / found[2] / "tables.md").read_text()
-        return f"{found[1]}{text}{found[3]}"
+        path = ROOT / "results" / found[2] / "tables.md"
+        if not path.exists():  # a study that was not run yet
+            return found[0]
+        return f"{found[1]}{path.read_text()}{found[3]}"
 
     return MARKED.sub(tables, page.read_text())
 

@@ -12,6 +12,7 @@ _TASKS = {
     "Rooms": ("align_rudder.tasks:RoomsEnv", {}),
     "KeyChest": ("align_rudder.tasks:KeyChestEnv", {}),
     "Recipes": ("align_rudder.tasks:RecipesEnv", {}),
+    "MiniGridRecipe": ("align_rudder.tasks.minigrid_recipe:MiniGridRecipeEnv", {}),
     "Diamond": ("align_rudder.tasks.diamond.environment:DiamondEnv", {}),
     "MineRL": ("align_rudder.minerl.environment:MineRLEnv", {}),
 }

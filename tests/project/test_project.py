@@ -67,6 +67,7 @@ def test_wheel_holds_every_file_of_the_package(tmp_path):
         "show/report/style.css",
         "show/report/scripts/main.js",
         "tasks/diamond/demonstrations.npz",
+        "studies/networks/hyperparameters.json",
         "studies/recipes/hyperparameters.json",
         "studies/rooms/hyperparameters.json",
         "py.typed",

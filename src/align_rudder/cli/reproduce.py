@@ -11,6 +11,8 @@ import tyro
 
 from align_rudder.files import check_outputs, write_json
 from align_rudder.runs.interrupt import interrupt_on_signal
+from align_rudder.studies.networks.methods import METHODS as NETWORK_METHODS
+from align_rudder.studies.networks.settings import NETWORKS
 from align_rudder.studies.recipes.methods import METHODS as RECIPE_METHODS
 from align_rudder.studies.recipes.methods import TUNED
 from align_rudder.studies.recipes.settings import RECIPES
@@ -19,18 +21,21 @@ from align_rudder.studies.rooms.settings import EXPERIMENTS, PAPERS, SEARCHES
 
 if TYPE_CHECKING:
     from align_rudder.runs.workers import Workers
+    from align_rudder.studies.report import Report
+    from align_rudder.studies.trials import Scope
 
     Experiment = Searched = str
 else:
-    Searched = tyro.extras.literal_type_from_choices([*SEARCHES, RECIPES])
-    Experiment = tyro.extras.literal_type_from_choices([*EXPERIMENTS, RECIPES, "all"])
+    Searched = tyro.extras.literal_type_from_choices([*SEARCHES, RECIPES, NETWORKS])
+    Experiment = tyro.extras.literal_type_from_choices([*EXPERIMENTS, RECIPES, NETWORKS, "all"])
 
 __all__ = ["Reproduce", "Tune"]
 
 _METHODS = (
     f"Methods to run: {', '.join(COMPARED)}; variants of Align-RUDDER: {', '.join(VARIANTS)}; of "
     f"rooms and poor: {', '.join(FAIR)}; of {KEY_CHEST}: {', '.join(MODELS)}; of {RECIPES}: "
-    f"{', '.join(RECIPE_METHODS)}. All of the study if left out. The LSTMs need the extra jax."
+    f"{', '.join(RECIPE_METHODS)}; of {NETWORKS}: {', '.join(NETWORK_METHODS)}. All of the study "
+    f"if left out. The LSTMs need the extra jax, {NETWORKS} the extra networks."
 )
 
 
@@ -58,12 +63,14 @@ class Reproduce(_Parallel):
     study: tyro.conf.Positional[Experiment]
     """Which one."""
     trials: int | None = None
-    """Trials of each setting; as in the paper, or 40 recipes, if left out."""
+    """Trials of each setting; as in the paper, 40 recipes or 5 networks, if left out."""
     methods: Annotated[tuple[str, ...], tyro.conf.arg(help=_METHODS)] = ()
     demos: tuple[int, ...] = ()
     """Numbers of demonstrations or logs; those of the study if left out."""
     max_episodes: int | None = None
     """Cap on the episodes of a trial, which counts as the cap then; the study's if left out."""
+    steps: int | None = None
+    """Cap on the environment steps of a trial of networks; the study's if left out."""
     out: str = "results"
     """Folder of results. Trials found there are not run again."""
     hyperparameters: str | None = None
@@ -83,7 +90,8 @@ class Reproduce(_Parallel):
         check_outputs(self.json)
         workers = self.workers()
         began, data = time.monotonic(), {}
-        for name in (*EXPERIMENTS, RECIPES) if self.study == "all" else (self.study,):
+        everything = (*EXPERIMENTS, RECIPES, NETWORKS)
+        for name in everything if self.study == "all" else (self.study,):
             # Studies have methods and hyper-parameters of their own, and demonstrations or logs.
             whole, paper = self.study == "all", name in PAPERS
             methods = () if whole and not paper else self.methods
@@ -95,6 +103,8 @@ class Reproduce(_Parallel):
                     cap = CAP if self.max_episodes is None else self.max_episodes
                     parameters = recipes.chosen_parameters(given)
                     report = run_recipes(parameters, self.out, scope, cap)
+                elif name == NETWORKS:
+                    report = self._networks(given, scope)
                 elif name == KEY_CHEST:
                     report = run_key_chest(self.out, scope)
                 else:
@@ -109,6 +119,15 @@ class Reproduce(_Parallel):
         write_json(self.json, data)
         print(f"{time.monotonic() - began:,.0f} s", file=sys.stderr)
 
+    def _networks(self, hyperparameters: str | None, scope: Scope) -> Report:
+        # Needs extras, which the other studies do without.
+        from align_rudder.studies.networks.methods import chosen_parameters
+        from align_rudder.studies.networks.settings import STEPS
+        from align_rudder.studies.networks.study import run_networks
+
+        steps = STEPS if self.steps is None else self.steps
+        return run_networks(self.out, chosen_parameters(hyperparameters), scope, steps)
+
 
 @dataclass
 class Tune(_Parallel):
@@ -116,18 +135,22 @@ class Tune(_Parallel):
 
     goes_on: ClassVar[bool] = True
     search: tyro.conf.Positional[Searched] = "paper"
-    """For which comparison: the paper's, the fair one of rooms, poor demonstrations or recipes."""
+    """For which comparison: the paper's, the fair one of rooms, poor demonstrations, recipes or
+    networks."""
     methods: Annotated[
         tuple[str, ...],
         tyro.conf.arg(
             help=f"Methods: {', '.join(COMPARED)}; of rooms and poor: {', '.join(FAIR)}; of "
-            f"{RECIPES}: {', '.join(TUNED)}; all if left out."
+            f"{RECIPES}: {', '.join(TUNED)}; of {NETWORKS}: "
+            f"{', '.join(NETWORK_METHODS)}; all if left out."
         ),
     ] = ()
     trials: int | None = None
     """Trials of each configuration in each setting; those of the search if left out."""
     max_episodes: int = 3000
     """Cap on the episodes of a trial."""
+    steps: int | None = None
+    """Cap on the environment steps of a trial of networks; the study's if left out."""
     out: str | None = None
     """Folder of the trials and of hyperparameters.json; results/tune or results/tune-SEARCH if left
     out."""
@@ -147,6 +170,13 @@ class Tune(_Parallel):
             if self.search == RECIPES:
                 names = self.methods or TUNED
                 chosen, tables = tune_recipes(names, self.trials or 30, self.max_episodes, *where)
+            elif self.search == NETWORKS:
+                from align_rudder.studies.networks.settings import STEPS
+                from align_rudder.studies.networks.tune import tune_networks
+
+                names = self.methods or tuple(NETWORK_METHODS)
+                steps = STEPS if self.steps is None else self.steps
+                chosen, tables = tune_networks(names, self.trials or 2, *where, steps)
             else:
                 search = SEARCHES[self.search]
                 protocol = protocol_of(search.study, self.max_episodes)

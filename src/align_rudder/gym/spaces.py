@@ -183,7 +183,7 @@ def _one_hots(space: spaces.MultiDiscrete, obs: Any, batch: tuple[int, ...]) -> 
     """Return the one-hots of choices, one after the other; what is out of bounds is at the end."""
     at = np.clip(np.asarray(obs).astype(np.int64) - space.start, 0, space.nvec - 1)
     at = at.reshape(*batch, -1)
-    ones = [np.eye(n, dtype=np.float32)[at[..., i]] for i, n in enumerate(space.nvec.ravel())]
+    ones = [np.eye(int(n), dtype=np.float32)[at[..., i]] for i, n in enumerate(space.nvec.ravel())]
     return np.concatenate(ones, axis=-1)
 
 

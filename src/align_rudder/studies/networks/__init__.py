@@ -1,0 +1,1 @@
+"""Recipes with networks: PPO on a level of MiniGrid, from logs that hold events alone."""

@@ -1,0 +1,62 @@
+"""The figure of the study with networks: success over steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
+from align_rudder.studies.networks.methods import METHODS, OURS
+from align_rudder.studies.networks.trials import POINT, TARGET, NetworkTrial
+
+__all__ = ["curves_figure"]
+
+
+def curves_figure(trials: Sequence[NetworkTrial], cap: int) -> Figure:
+    """Return success over environment steps: the mean of the seeds, from lowest to highest.
+
+    A trial that ended early because it was solved goes on with its last value. Methods that are
+    given more than logs are dashed.
+
+    Args:
+        trials: The trials.
+        cap: Most steps of a trial.
+    """
+    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
+    ax = figure.subplots()
+    points = max(max(len(trial.curve) for trial in trials), cap // POINT)
+    x = np.arange(points + 1) * POINT / 1000
+    for name, method in METHODS.items():
+        curves = [trial.curve for trial in trials if trial.setting.method == name]
+        if not curves:
+            continue
+        y = 100 * np.array([_continued(curve, points) for curve in curves])
+        color = OKABE_ITO.get(method.color, method.color)
+        ours = name == OURS
+        ax.plot(
+            x,
+            y.mean(axis=0),
+            color=color,
+            marker=method.marker,
+            markevery=max(points // 10, 1),
+            markersize=5,
+            ls="--" if method.more else "-",
+            lw=2.2 if ours else 1.3,
+            zorder=3 if ours else 2,
+            label=method.label,
+        )
+        ax.fill_between(x, y.min(axis=0), y.max(axis=0), color=color, alpha=0.12, lw=0)
+    ax.axhline(100 * TARGET, color="black", lw=0.7, ls=":")
+    ax.set(xlabel="thousand environment steps", ylim=(-2, 102))
+    ax.set_title("success in new rooms, %; mean and range of the seeds", fontsize=10, loc="left")
+    ax.spines[["top", "right"]].set_visible(False)
+    legend_outside(figure, ax, 3)
+    return figure
+
+
+def _continued(curve: Sequence[float], points: int) -> list[float]:
+    """Return a curve from 0 to that many points, continued with its last value."""
+    last = curve[-1] if curve else 0.0
+    return [0.0, *curve, *[last] * (points - len(curve))]
