@@ -40,7 +40,7 @@ except ImportError as error:
 __all__ = ["POINT", "TARGET", "WINDOW", "NetworkTrial", "learning_options", "run_trial"]
 
 GAMMA = 0.99
-TARGET = 0.9
+TARGET = 0.8
 """Share of the last episodes that must be successes."""
 WINDOW = 100
 """Which episodes are the last."""
