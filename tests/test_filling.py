@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -15,6 +15,7 @@ from align_rudder.null import Null
 from align_rudder.tasks import RecipesEnv
 
 
+@settings(deadline=None, derandomize=True)
 @given(
     arrays(np.int32, st.tuples(st.integers(2, 8), st.integers(1, 12)), elements=st.integers(-1, 3))
 )

@@ -352,11 +352,11 @@ def _shortest(
 
     A few sequences cannot show what they share beyond chance. Where a person has named the events,
     to do as the shortest one did is worth more than nothing, if each of the others holds at least
-    half of it in the same order.
+    a third of it in the same order.
     """
     k = min(range(len(sequences)), key=lambda i: len(sequences[i]))
     shared = pairwise_scores(sequences, np.eye(len(scores)), 0.0)[k]
-    if shared.min() < max(len(sequences[k]) / 2, 1):
+    if shared.min() < max(len(sequences[k]) / 3, 1):
         return []
     alone = align_ids([sequences[k]], symbols, scores, gap=gap)
     return [Part(np.array([k]), alone, np.arange(len(sequences[k])))]
