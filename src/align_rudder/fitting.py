@@ -394,8 +394,9 @@ def learn(
         for part in parts
     ]
     members = [part.members for part in parts]
+    named = isinstance(encoder.base, Vocabulary)
     skips = [
-        skip_costs(profile.conservation, _weight_of(part), model.skip)
+        skip_costs(profile.conservation, _weight_of(part, named), model.skip)
         for profile, part in zip(profiles, parts, strict=True)
     ]
     inside = np.concatenate([demos.used[:0], *members])
@@ -446,7 +447,7 @@ def learn(
         tree,
         baseline,
         failures=np.flatnonzero(failed(returns, baseline)),
-        outliers=np.setdiff1d(demos.used, inside),
+        outliers=inside[:0] if of_one(strategies, demos.used) else np.setdiff1d(demos.used, inside),
         scale=scale,
         scorer=scorer,
         tables=TrackerTables.of(encoder, scorer, scale, goals, undoes),
@@ -480,12 +481,14 @@ def _column_rewards(
     return total[profile.columns] / len(part.members)
 
 
-def _weight_of(part: Part) -> int:
+def _weight_of(part: Part, named: bool) -> int:
     """Return as how many demonstrations those of a strategy count when it is skipped.
 
-    One alone shows nothing but its order, so that it counts as the ten that would show it.
+    One alone shows nothing but its order, and a few with named events little more, so that they
+    count as the ten that would show it.
     """
-    return len(part.members) if len(part.members) > 1 else 10
+    n = len(part.members)
+    return 10 if n == 1 or (named and n <= FEW) else n
 
 
 def of_one(strategies: Sequence[Strategy], used: np.ndarray) -> bool:
@@ -516,8 +519,8 @@ def warn_of(found: Fit) -> None:
             which = found.strategies[0].members[0]
             warn(
                 f"{len(demos.used)} demonstrations are too few to show what they share beyond "
-                f"chance, so that the shortest, {which}, is paid event by event, with all that is "
-                "superfluous in it. Give ten or more",
+                f"chance, so that the shortest, demonstration {which}, is paid event by event, "
+                "with all that is superfluous in it. Give ten or more",
                 stacklevel=5,
             )
         elif len(found.outliers):

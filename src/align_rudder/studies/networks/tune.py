@@ -48,8 +48,8 @@ def tune_networks(
 
     Notes:
         Steps lost are the area above the curve of success, Σ (1 − success) · 5,000 up to the most
-        steps, the mean over the trials: where no configuration reaches the target, that still tells which
-        one comes closer.
+        steps, the mean over the trials: where no configuration reaches the target, that still tells
+        which one comes closer.
     """
     check_methods(methods, METHODS)
     TRIALS.check(trials, "trials")
