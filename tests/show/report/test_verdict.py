@@ -23,7 +23,7 @@ def warned(shown):
     return " ".join(f"{w['what']} {w['do']}" for w in shown["verdict"]["warnings"])
 
 
-def test_warnings_say_what_is_wrong_and_what_to_do(rng):
+def test_warnings_say_what_is_wrong_and_what_to_do():
     with pytest.warns(ar.AlignRudderWarning):
         none = ar.AlignRudder().fit_events([[f"{k}{i}" for k in "abcd"] for i in range(4)])
     shown = report_data(none)
