@@ -205,8 +205,8 @@ def test_an_earlier_file_is_replaced_by_a_complete_recording_only(tmp_path):
     plan = iter([1, 1, 1, 0, 0])
     with pytest.warns(ar.AlignRudderWarning) as caught:
         ar.record(Counter(), lambda obs: next(plan), 2, max_attempts=3, path=path)
-    assert any("demos-unfinished.npz" in str(w.message) for w in caught)
-    assert len(ar.load_episodes(path)) == 4
+    assert any("demos-unfinished-2.npz" in str(w.message) for w in caught)
+    assert [len(ar.load_episodes(p)) for p in (path, beside)] == [4, 1]
     ar.record(Counter(), lambda obs: 1, 2, path=path)
     assert len(ar.load_episodes(path)) == 2
 

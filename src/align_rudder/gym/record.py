@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -292,12 +293,14 @@ class _Kept:
 
     Attributes:
         left: Whether it was ended by the person at the keyboard.
+        beside: Where an incomplete recording is kept, for each file of a complete one.
     """
 
     def __init__(self, found: Recording, outputs: Sequence[str | None]) -> None:
         self.left = False
         self._found, self._outputs = found, outputs
         self._due = time.monotonic() + _EVERY
+        self.beside = {path: _unfinished(path) for path in outputs if path is not None}
         self._written: set[str] = set()
 
     def meanwhile(self) -> None:
@@ -307,8 +310,8 @@ class _Kept:
             return
         for path, episodes in zip(self._outputs, self._found, strict=True):
             if path is not None and episodes:
-                save_episodes(_unfinished(path), episodes)
-                self._written.add(str(_unfinished(path)))
+                save_episodes(self.beside[path], episodes)
+                self._written.add(str(self.beside[path]))
         now = time.monotonic()
         self._due = now + max(_EVERY, 10 * (now - began))
 
@@ -329,24 +332,30 @@ def _kept(found: Recording, n: int, outputs: Sequence[str | None]) -> Iterator[_
             played = f"{len(found.successes)} successes and {len(found.failures)} failures"
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", AlignRudderWarning)  # the note says it
-                written = _write(found, outputs, complete=False)
+                written = _write(found, outputs, kept.beside)
             kept.clear(written)
             where = f"are in {', '.join(written)}" if written else "are lost: give path=…"
             if any(found):
                 error.add_note(f"recorded before: {played}, which {where}")
             raise
-    kept.clear(_write(found, outputs, complete=len(found.successes) == n))
+    complete = len(found.successes) == n
+    kept.clear(_write(found, outputs, {} if complete else kept.beside))
 
 
-def _write(found: Recording, outputs: Sequence[str | None], complete: bool) -> list[str]:
-    """Write the files that were asked for; return their names."""
+def _write(
+    found: Recording, outputs: Sequence[str | None], beside: Mapping[str, Path]
+) -> list[str]:
+    """Write the files that were asked for; return their names.
+
+    An earlier file stays if there is a name `beside` it.
+    """
     written = []
     for path, episodes in zip(outputs, found, strict=True):
         if path is None or not episodes:
             continue
         target = Path(path)
-        if not complete and target.exists():
-            target = _unfinished(path)
+        if target.exists():
+            target = beside.get(path, target)
         save_episodes(target, episodes)
         written.append(str(target))
     if moved := [name for name in written if name not in outputs]:
@@ -359,6 +368,8 @@ def _write(found: Recording, outputs: Sequence[str | None], complete: bool) -> l
 
 
 def _unfinished(path: str) -> Path:
-    """Return where an incomplete recording is kept, beside the file of a complete one."""
+    """Return a free name for an incomplete recording: what a killed one has left is not lost."""
     target = Path(path)
-    return target.with_name(f"{target.stem}-unfinished{target.suffix}")
+    names = (f"-{k}" if k > 1 else "" for k in count(1))
+    beside = (target.with_name(f"{target.stem}-unfinished{k}{target.suffix}") for k in names)
+    return next(name for name in beside if not name.exists())
