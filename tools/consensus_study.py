@@ -1,0 +1,44 @@
+"""Count how often the consensus of ten logs is the recipe.
+
+    python tools/consensus_study.py
+
+Tasks begin at seed 52000; nothing was chosen on them. Writes `results/noise/consensus.json`.
+"""
+
+import json
+import warnings
+from pathlib import Path
+
+from tqdm.auto import tqdm
+
+import align_rudder as ar
+from align_rudder.studies.recipes.settings import Setting
+from align_rudder.studies.recipes.worlds import environment, model_of
+
+FIRST, TASKS = 52_000, 150
+
+
+def is_right(setting: Setting, seed: int) -> bool:
+    """Return whether the only strategy of a task's logs is its recipe."""
+    env = environment(setting, seed)
+    with warnings.catch_warnings(action="ignore", category=ar.AlignRudderWarning):
+        strategies = model_of(setting, seed).strategies_
+    found = [[str(g.symbol).removesuffix(", paid") for g in s.subgoals] for s in strategies]
+    return found == [[env.symbols[item] for item in env.recipe]]
+
+
+def main() -> None:
+    """Count, and write the file."""
+    seeds = range(FIRST, FIRST + TASKS)
+    right = {
+        f"{n} items": sum(is_right(Setting(n), s) for s in tqdm(seeds, f"{n} items", leave=False))
+        for n in (4, 8, 12)
+    }
+    text = json.dumps({"first_seed": FIRST, "tasks": TASKS, "right": right}, indent=1) + "\n"
+    path = Path(__file__).parents[1] / "results" / "noise" / "consensus.json"
+    path.write_text(text, "utf-8")
+    print(text, end="")
+
+
+if __name__ == "__main__":
+    main()
