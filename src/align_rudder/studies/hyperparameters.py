@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from align_rudder.files import Table, Text, read_json, write_json
+from align_rudder.files import Choice, Table, Text, kind_like, read_json, write_json
 
-__all__ = ["add_parameters", "parameters_in"]
+__all__ = ["add_parameters", "kinds_of", "parameters_in"]
 
 Parameters = dict[str, dict[str, Any]]
+
+
+def kinds_of(grid: Mapping[str, Sequence[Any]]) -> Table:
+    """Return what the hyper-parameters of a grid may be: one of its names, or a number."""
+    return Table(
+        {
+            name: Choice(tuple(values)) if isinstance(values[0], str) else kind_like(values[0])
+            for name, values in grid.items()
+        }
+    )
 
 
 def parameters_in(

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from align_rudder.files import Choice, Table, kind_like
-from align_rudder.studies.hyperparameters import parameters_in
+from align_rudder.studies.hyperparameters import kinds_of, parameters_in
 from align_rudder.studies.method import Method
 
 __all__ = ["METHODS", "OURS", "NetworkMethod", "chosen_parameters", "read_parameters"]
@@ -126,17 +125,8 @@ METHODS: dict[str, NetworkMethod] = {
 
 def read_parameters(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     """Return the hyper-parameters of the methods that a file holds, as `tune` writes it."""
-    kinds = {name: _parameters_of(method) for name, method in METHODS.items()}
+    kinds = {name: kinds_of(method.grid) for name, method in METHODS.items()}
     return parameters_in(path, kinds, "`align-rudder tune networks` writes such a file")
-
-
-def _parameters_of(method: NetworkMethod) -> Table:
-    return Table(
-        {
-            name: Choice(tuple(values)) if isinstance(values[0], str) else kind_like(values[0])
-            for name, values in method.grid.items()
-        }
-    )
 
 
 def chosen_parameters(path: str | os.PathLike[str] | None = None) -> dict[str, dict[str, Any]]:

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from align_rudder.files import Choice, Table, kind_like
-from align_rudder.studies.hyperparameters import parameters_in
+from align_rudder.studies.hyperparameters import kinds_of, parameters_in
 from align_rudder.studies.method import Method
 
 __all__ = [
@@ -182,17 +181,8 @@ TUNED = tuple(name for name, method in METHODS.items() if method.grid)
 
 def read_parameters(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     """Return the hyper-parameters of the methods that a file holds, as `tune` writes it."""
-    kinds = {name: _parameters_of(METHODS[name]) for name in TUNED}
+    kinds = {name: kinds_of(METHODS[name].grid) for name in TUNED}
     return parameters_in(path, kinds, "`align-rudder tune recipes` writes such a file")
-
-
-def _parameters_of(method: RecipeMethod) -> Table:
-    return Table(
-        {
-            name: Choice(tuple(values)) if isinstance(values[0], str) else kind_like(values[0])
-            for name, values in method.grid.items()
-        }
-    )
 
 
 def chosen_parameters(path: str | os.PathLike[str] | None = None) -> dict[str, dict[str, Any]]:
