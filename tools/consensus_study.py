@@ -2,7 +2,8 @@
 
     python tools/consensus_study.py
 
-Tasks begin at seed 54000; those below were looked at while the search was made. Writes `results/noise/consensus.json`.
+Tasks begin at seed 54000; those below were looked at while the search was made.
+Writes `results/noise/consensus.json`.
 """
 
 import json
