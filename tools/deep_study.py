@@ -42,6 +42,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "ppo": {"learning_rate": 1e-3, "ent_coef": 0.03},
     "dqn": {"learning_rate": 3e-4, "n_steps": 10},
 }
+DQN_OPTIONS: dict[str, Any] = {
+    "batch_size": 64,
+    "gradient_steps": 2,
+    "target_update_interval": 500,
+    "exploration_fraction": 0.3,
+}
 GRIDS: dict[str, list[dict[str, Any]]] = {  # one number at a time, around the middle
     "ppo": [
         {"learning_rate": r, "ent_coef": e}
@@ -81,8 +87,10 @@ WAYS: dict[str, dict[str, Any]] = {
     "progress as a one-hot": {"one_hot": True},
     "order not paid (skip=0)": {"skip": 0.0},
     "even, in the replay buffer": {"buffer": True},
+    "default, the level's settings": {"level": True},
+    "plain reward, the level's settings": {"plain": True, "level": True},
 }
-ONLY = {"even, in the replay buffer": "dqn"}  # PPO has none
+ONLY = {way: "dqn" for way, what in WAYS.items() if "buffer" in what or "level" in what}
 MARKS = ("<!-- settlement: networks -->\n", "<!-- end of networks -->\n")
 
 
@@ -154,8 +162,10 @@ class OneHotPosition(gym.ObservationWrapper):
         return np.append(seen, np.eye(1, self.n_cells, cell)).astype(np.float32)
 
 
-def settings_of(learner: str, way: str) -> dict[str, Any]:
-    """Return the learner's settings for a way to pay: the common ones, or its own."""
+def settings_of(learner: str, way: str, task: str) -> dict[str, Any]:
+    """Return the learner's settings: the common ones, those of a way to pay or of a level."""
+    if WAYS[way].get("level"):
+        return dict(TASKS[task]().dqn or {})
     return {**SETTINGS[learner], **WAYS[way].get(learner, {})}
 
 
@@ -242,11 +252,11 @@ def trial(name: str, learner: str, way: str, seed: int, settings: dict[str, Any]
             buffer_size=100_000,
             learning_starts=2_000,
             train_freq=1,
-            exploration_fraction=0.3,
-            **{"batch_size": 64, "gradient_steps": 2, "target_update_interval": 500} | settings_now,
+            **DQN_OPTIONS | settings_now,
             **common,
         )
-    agent.learn(int(SHARE[learner] * task.steps), callback=Watch())
+    share = 1.0 if WAYS[way].get("level") else SHARE[learner]
+    agent.learn(int(share * task.steps), callback=Watch())
     reached = [k for k, rate in enumerate(curve) if rate >= 0.9]
     return {
         "task": name,
@@ -304,7 +314,7 @@ def table(rows: list[dict[str, Any]], learner: str, ways: Iterable[str] = WAYS) 
                 r
                 for r in rows
                 if (r["task"], r["learner"], r["way"]) == (task, learner, way)
-                and r["settings"] == settings_of(learner, way)
+                and r["settings"] == settings_of(learner, way, task)
             ]
             solved = [r["solved"] for r in mine if r["solved"] is not None]
             after = f", {np.mean(solved) / 1000:.0f}" if solved else ""
@@ -337,8 +347,10 @@ def main() -> None:
         for k in range(given.seeds or (1 if given.tune else 3))
         for learner in given.learners
         for task in given.tasks
-        for settings in (GRIDS[learner] if given.tune else [settings_of(learner, way)])
-        if ONLY.get(way, learner) == learner and (task in TUNED_ON[learner] or not given.tune)
+        for settings in (GRIDS[learner] if given.tune else [settings_of(learner, way, task)])
+        if ONLY.get(way, learner) == learner
+        and (task in TUNED_ON[learner] or not given.tune)
+        and (TASKS[task]().dqn is not None or "level" not in WAYS[way])
     ]
     if not given.table:
         run(path, jobs, given.jobs, time.time() + 60 * given.minutes)

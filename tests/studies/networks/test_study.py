@@ -41,6 +41,7 @@ def test_every_method_has_a_learner_and_parameters():
     for name, method in METHODS.items():
         tried = method.configurations()
         assert tried[0] == method.first
+        assert len(tried) == 10, name
         assert all(sum(c[k] != tried[0][k] for k in c) == 1 for c in tried[1:]), name
         assert chosen_parameters()[name] in tried
 

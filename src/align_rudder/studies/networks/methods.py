@@ -38,7 +38,7 @@ class NetworkMethod(Method):
 
         Example:
             >>> len(METHODS["align-rudder"].configurations())
-            7
+            10
         """
         first = dict(self.first)
         others = [
@@ -50,13 +50,33 @@ class NetworkMethod(Method):
         return [first, *others]
 
 
-_PPO_FIRST = {"learning_rate": 1e-3, "ent_coef": 0.03}
-_PPO = {"learning_rate": (1e-4, 3e-4, 1e-3, 3e-3), "ent_coef": (0.003, 0.01, 0.03, 0.1)}
+_PPO_FIRST = {"learning_rate": 1e-3, "ent_coef": 0.03, "gamma": 0.99}
+_PPO = {
+    "learning_rate": (1e-4, 3e-4, 1e-3, 3e-3),
+    "ent_coef": (0.003, 0.01, 0.03, 0.1),
+    "gamma": (0.97, 0.98, 0.99, 0.995),
+}
+# With more to choose, fewer values of each: every method has ten configurations.
+_FEWER = {
+    "learning_rate": (3e-4, 1e-3, 3e-3),
+    "ent_coef": (0.01, 0.03, 0.1),
+    "gamma": (0.98, 0.99, 0.995),
+}
 _GAIL_FIRST = {**_PPO_FIRST, "discriminator_rate": 0.1, "reward": "positive"}
-_GAIL = {
-    **_PPO,
-    "discriminator_rate": (0.03, 0.1, 0.3),
-    "reward": ("positive", "difference"),
+_GAIL = {**_FEWER, "discriminator_rate": (0.03, 0.1, 0.3), "reward": ("positive", "difference")}
+_CLONED_FIRST = {
+    "learning_rate": 1e-4,
+    "ent_coef": 0.003,
+    "gamma": 0.99,
+    "epochs": 30,
+    "burn_in": 50_000,
+}
+_CLONED = {
+    "learning_rate": (3e-5, 1e-4, 3e-4),
+    "ent_coef": (0.001, 0.003, 0.01),
+    "gamma": (0.98, 0.99, 0.995),
+    "epochs": (10, 30, 100),
+    "burn_in": (10_000, 50_000),
 }
 _MEMORY = "the last event"
 _LOGS = "all logs"
@@ -115,9 +135,9 @@ METHODS: dict[str, NetworkMethod] = {
         "PPO, cloned from states and actions",
         "#7A4A2B",
         "h",
-        {**_PPO, "epochs": (10, 30, 100), "burn_in": (10_000, 50_000)},
+        _CLONED,
         knows=f"observations and actions of the logs, {_MEMORY}",
-        first={"learning_rate": 1e-4, "ent_coef": 0.003, "epochs": 30, "burn_in": 50_000},
+        first=_CLONED_FIRST,
         more=True,
     ),
 }

@@ -39,7 +39,6 @@ except ImportError as error:
 
 __all__ = ["POINT", "TARGET", "WINDOW", "NetworkTrial", "learning_options", "run_trial"]
 
-GAMMA = 0.99
 TARGET = 0.8
 """Share of the last episodes that must be successes."""
 WINDOW = 100
@@ -53,7 +52,6 @@ PPO_OPTIONS: dict[str, Any] = {
     "n_steps": ROLLOUT,
     "batch_size": 256,
     "n_epochs": 4,
-    "gamma": GAMMA,
     "policy_kwargs": {"net_arch": [128, 128]},
     "device": "cpu",
 }
@@ -194,7 +192,7 @@ def _gail_events(
     symbols = level(setting, seed).symbols
     shown = [remembered_pairs(log, symbols) for log in logs_of(setting, seed)]
     n = len(symbols)
-    judge = Discriminator(shown, n + 1, n, discriminator_rate, reward, GAMMA, seed)
+    judge = Discriminator(shown, n + 1, n, discriminator_rate, reward, options["gamma"], seed)
     callbacks = (TrainDiscriminator(judge),)
     return Learner(lambda env: Imitation(LastEvent(env), judge), options, callbacks)
 
@@ -205,7 +203,7 @@ def _gail_inventory(
     env = level(setting, seed)
     shown = [stage_pairs(env, log) for log in logs_of(setting, seed)]
     known, n = setting.length + 1, len(env.symbols)
-    judge = Discriminator(shown, known, n, discriminator_rate, reward, GAMMA, seed)
+    judge = Discriminator(shown, known, n, discriminator_rate, reward, options["gamma"], seed)
     callbacks = (TrainDiscriminator(judge),)
     return Learner(lambda env: Imitation(Inventory(env), judge), options, callbacks)
 
