@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from align_rudder.alignment import Alignment
+from align_rudder.demonstrations import Demonstrations
 from align_rudder.events import DoneEvents, Encoded, EventEncoder, encoder_from_state
 from align_rudder.files import (
     Anything,
@@ -27,7 +28,7 @@ from align_rudder.files import (
     decode_symbol,
     encode_symbol,
 )
-from align_rudder.fitting import Demonstrations, learn
+from align_rudder.fitting import learn
 from align_rudder.groups import Part
 from align_rudder.null import Chance, mixed_background
 from align_rudder.presets import PAPER
