@@ -276,13 +276,18 @@ def warn_of(found: Fit) -> None:
             f"baseline {found.baseline:g} or far below the others'. They are not aligned",
             stacklevel=5,
         )
-    known = demos.encoder.base.n_events
-    if not any((demos.encoded[i].sequence < known).any() for i in demos.used):
-        what = "no demonstration holds an event"
+    base = demos.encoder.base
+    held = [bool((demos.encoded[i].sequence < base.n_events).any()) for i in demos.used]
+    empty = demos.used[~np.array(held, bool)].tolist()
+    without = f" (demonstrations {empty} hold no event)" * bool(empty)
+    advice = "Other events may help (fewer, or a function)"
+    if len(empty) == len(demos.used):
+        what, advice = "no demonstration holds an event", base.advice_on_none()
     elif not found.strategies:
-        what = "the demonstrations share no strategy beyond chance"
+        what = f"the demonstrations share no strategy beyond chance{without}"
+        advice = "Two or more that hold events are needed: leave these out" if empty else advice
     elif found.scale == 0.0:
-        what = "the demonstrations score zero against their own profile"
+        what = f"the demonstrations score zero against their own profile{without}"
     else:
         if of_one(found.strategies, demos.used):
             which = found.strategies[0].members[0]
@@ -295,12 +300,12 @@ def warn_of(found: Fit) -> None:
         elif len(found.outliers):
             warn(
                 f"demonstrations {found.outliers.tolist()} of {n} agree with no other one and "
-                "are not part of a strategy",
+                f"are not part of a strategy{without}",
                 stacklevel=5,
             )
         return
     warn(
         f"{what}, so nothing can be redistributed: every episode keeps its episodic reward, "
-        "given at its end as the correction. Other events may help (fewer, or a function)",
+        f"given at its end as the correction. {advice}",
         stacklevel=5,
     )
