@@ -63,8 +63,8 @@ def doubts(model: AlignRudder) -> list[tuple[str, str]]:
         ),
         (
             share is None and regions,
-            "What a random policy earns is not known, and it may pass through these states or regions "
-            "as well.",
+            "What a random policy earns is not known, and it may pass through these states or "
+            "regions as well.",
             "Give random_episodes=….",
         ),
         (

@@ -190,9 +190,9 @@ class DeltaEvents(NumberEvents):
         change, share = self._too_often
         return (
             f"The most frequent change is {change!r}, at {share:.0%} of the steps. What happens at "
-            f"more than max_share={self.max_share:g} of them marks nothing and is no event: if each "
-            "time counts, as with an inventory, give events=DeltaEvents(max_share=1); if it is a "
-            "clock, leave it out with keys=…"
+            f"more than max_share={self.max_share:g} of them marks nothing and is no event: if "
+            "each time counts, as with an inventory, give events=DeltaEvents(max_share=1); if it "
+            "is a clock, leave it out with keys=…"
         )
 
     def with_losses(self, episodes: Sequence[Episode]) -> Self:
