@@ -194,7 +194,8 @@ def _one_hots(
     at = np.asarray(obs).astype(np.int64).reshape(*batch, -1) - start
     if ((at < 0) | (at >= count)).any():
         *_, i = np.argwhere((at < 0) | (at >= count))[0]
-        _refuse(name if space.shape == () else f"{name}[{i}]", at[..., i], start[i], count[i])
+        where = name if space.shape == () else f"{name}[{i}]"
+        _refuse(where, at[..., i], int(start[i]), int(count[i]))
     ones = [np.eye(int(n), dtype=np.float32)[at[..., i]] for i, n in enumerate(count)]
     return np.concatenate(ones, axis=-1)
 
