@@ -82,7 +82,8 @@ class UnknownStates:
         tables = getattr(model, "tables_", None)
         base = tables.encoder.base if isinstance(tables, TrackerTables) else None
         self.over = True
-        if isinstance(base, StateEvents) and isinstance(space, spaces.Discrete):
+        paid = isinstance(tables, TrackerTables) and tables.scale > 0  # else no state matters
+        if paid and isinstance(base, StateEvents) and isinstance(space, spaces.Discrete):
             self._low, self._high = int(base.states_.min()), int(base.states_.max())
             self._space = space
             self.over = self._high - self._low + 1 > _PART * int(space.n)
