@@ -28,6 +28,7 @@ def learn_q(
     learning_rate: float = 0.1,
     trace: float = 0.0,
     gamma: float = 1.0,
+    replays: int = 0,
     initial_scale: float = 0.3,
     initial_mean: float = 0.02,
     protocol: Protocol | None = None,
@@ -44,6 +45,8 @@ def learn_q(
         trace: λ; 0 is one-step Q-learning, above it Q(λ): the control that has the same traces as
             Align-RUDDER but no redistribution.
         gamma: Discount.
+        replays: Episodes drawn after each episode, from the demonstrations and the last 150, and
+            learned from again; for Q(λ) alone.
         initial_scale: Value of a demonstrated action.
         initial_mean: Mean value of the actions where no demonstration was.
         protocol: How the trial is run and judged.
@@ -53,10 +56,13 @@ def learn_q(
         learning_rate=(learning_rate, Number(0, 1)),
         trace=(trace, Number(0, 1)),
         gamma=(gamma, Number(0, 1)),
+        replays=(replays, Whole(0)),
     )
+    if replays and not trace:
+        raise ValueError("replays go with Q(λ): give a trace above 0, or replays=0")
     trial = Trial(mdp, demonstrations, protocol, seed, returns)
     method = TRACE if trace > 0 else ONE_STEP
-    rule = (method, float(learning_rate), float(trace), 1, float(gamma), True)
+    rule = (method, float(learning_rate), float(trace), 1, float(gamma), True, int(replays))
     return run_tables(trial, trial.cloned(initial_scale, initial_mean), NO_PROFILE, 1, rule)
 
 
@@ -70,6 +76,7 @@ def learn_align_rudder(
     trace: float = 0.8,
     bootstrap: bool = True,
     gamma: float = 0.99,
+    replays: int = 0,
     window: int = 20,
     settlement: Settlement | str | None = "mean",
     progress: bool = True,
@@ -96,6 +103,8 @@ def learn_align_rudder(
         trace: λ of the trace.
         bootstrap: Whether the trace bootstraps from the values of the states on the way.
         gamma: Discount.
+        replays: Episodes drawn after each episode, from the demonstrations and the last 150, and
+            learned from again; for Q(λ) alone.
         window: Steps of the κ window.
         settlement: Where the rest of the return goes (`align_rudder.settlement`); None to learn
             from the shares alone, as in the paper's tables: not return-equivalent. "kappa" and
@@ -124,6 +133,8 @@ def learn_align_rudder(
             f"subtasks go with method='trace' or 'q-learning', not {method!r}, whose window would "
             "reach over the end of a sub-task"
         )
+    if replays and method != "trace":
+        raise ValueError(f"replays go with method='trace', not {method!r}; give replays=0")
     kind = None if settlement is None else Settlement.of(settlement)
     if kind is not None and kind.spreads and method == "q-learning":
         raise ValueError(
@@ -134,6 +145,7 @@ def learn_align_rudder(
         learning_rate=(learning_rate, Number(0, 1)),
         trace=(trace, Number(0, 1)),
         gamma=(gamma, Number(0, 1)),
+        replays=(replays, Whole(0)),
         window=(window, Whole(1)),
     )
     if model is None:
@@ -144,6 +156,6 @@ def learn_align_rudder(
     trial = Trial(mdp, demonstrations, protocol, seed, returns)
     profile, n_tables = profile_of(model, mdp, events, kind, progress, subtasks)
     seen = 1 if method == "direct" else int(window)
-    numbers = (float(learning_rate), float(trace), seen, float(gamma), bool(bootstrap))
+    numbers = (float(learning_rate), float(trace), seen, float(gamma), bool(bootstrap), int(replays))
     initial = trial.cloned(initial_scale, initial_mean)
     return run_tables(trial, initial, profile, n_tables, (methods[method], *numbers))

@@ -19,6 +19,15 @@ from align_rudder.baselines.kernels import (
 )
 from align_rudder.baselines.positions import add_event, step_event
 from align_rudder.baselines.protocol import Result, Trial
+from align_rudder.baselines.replayed import (
+    NOT_SHOWN,
+    Paid,
+    keep,
+    new_paid,
+    outcome,
+    replay,
+    shown_paths,
+)
 from align_rudder.settlement import ENOUGH, FAILURE
 
 __all__ = ["ONE_STEP", "SETTLED", "TRACE", "WINDOW", "run_tables", "trace_rule"]
@@ -49,28 +58,46 @@ def run_tables(
         n_tables: How many positions there are.
         rule: How values are learned.
     """
-    q = np.tile(initial, (n_tables, 1))
-    train = partial(_train, q, profile, rule, trial.observed)
+    q, replays = np.tile(initial, (n_tables, 1)), rule[-1]
+    memory = new_paid(trial, replays)
+    if replays:
+        _fill(q, profile, rule, memory, trial)
+    train = partial(_train, q, profile, rule, memory, NOT_SHOWN, trial.observed)
     if n_tables == 1:
         return trial.run(q, train)
     judge = partial(_evaluate_places, q, profile, trial.observed)
     return trial.run(q.reshape(n_tables, *initial.shape), train, judge)
 
 
-def trace_rule(learning_rate: float, trace: float, gamma: float) -> tuple[Any, ...]:
+def trace_rule(
+    learning_rate: float, trace: float, gamma: float, replays: int = 0
+) -> tuple[Any, ...]:
     """Return the rule of Q(λ) by a trace that bootstraps."""
-    return TRACE, float(learning_rate), float(trace), 1, float(gamma), True
+    return TRACE, float(learning_rate), float(trace), 1, float(gamma), True, int(replays)
+
+
+def _fill(
+    q: np.ndarray, profile: tuple[Any, ...], rule: Any, memory: Paid, trial: Trial
+) -> None:
+    """Put the demonstrations into the memory, as the agent would be paid for them."""
+    method, _, *others = rule
+    unchanged = (method, 0.0, *others[:-1], 0)
+    *account, repaid = profile[-1]
+    for_now = (*profile[:-1], (*account, repaid.copy()))  # what they succeed in is no repayment
+    shown = shown_paths(trial)
+    n = len(trial.paths)
+    _train(q, for_now, unchanged, memory, shown, trial.observed, trial.tables, 0.0, n, trial.rng)
 
 
 @njit(cache=True, nogil=True)
-def _train(q, profile, rule, observed, tables, epsilon, episodes, rng):
+def _train(q, profile, rule, memory, shown, observed, tables, epsilon, episodes, rng):
     """Learn q in place for some episodes; return the steps taken.
 
     With an empty `event_of` the reward is the environment's, otherwise the redistributed one,
     settled. `offset_of` says where in q the table begins that is used at a cell, `part_of` which
-    sub-task that is.
+    sub-task that is. Episodes that are `shown` are followed instead of played.
     """
-    method, learning_rate, trace, window, gamma, bootstrap = rule
+    method, learning_rate, trace, window, gamma, bootstrap, replays = rule
     events, scorer, offset_of, part_of, scale, account = profile
     settled, shaping, fade, successes, low, high, repaid = account
     horizon = horizon_of(tables)
@@ -79,8 +106,9 @@ def _train(q, profile, rule, observed, tables, epsilon, episodes, rng):
     row, history = np.zeros(len(scorer[3])), np.empty(horizon + 1, np.int64)
     redistributing = len(events[0]) > 0
     steps = 0
-    for _ in range(episodes):
-        s = begin(tables, rng)
+    following = len(shown[2]) > 0
+    for i in range(episodes):
+        s = shown[0][i, 0] if following else begin(tables, rng)
         last, score, cell, given, level, n, offset, count = -1, 0.0, 0, 0.0, 0.0, 0, 0, 0
         reward, ret, weight = 0.0, 0.0, 1.0
         if settled == _ANNEALED:
@@ -95,9 +123,14 @@ def _train(q, profile, rule, observed, tables, epsilon, episodes, rng):
                     )
             offset = offset_of[cell]
         rows[0] = observed[s] + offset
-        for t in range(1, horizon + 1):
-            a = act(q, observed[s] + offset, epsilon, rng)
-            k = draw(tables, s, a, rng)
+        limit = shown[2][i] if following else horizon
+        for t in range(1, limit + 1):
+            if following:
+                a = shown[1][i, t - 1]
+                k = outcome(tables, s, a, shown[0][i, t])
+            else:
+                a = act(q, observed[s] + offset, epsilon, rng)
+                k = draw(tables, s, a, rng)
             parts[t - 1] = part_of[cell]
             share = 0.0
             if redistributing:
@@ -115,7 +148,7 @@ def _train(q, profile, rule, observed, tables, epsilon, episodes, rng):
             ret += reward
             ended = tables[3][s, a, k]
             s = tables[0][s, a, k]
-            over = ended or t == horizon
+            over = ended or t == limit
             gain = reward
             if redistributing:
                 if settled == _SHARES:
@@ -147,6 +180,9 @@ def _train(q, profile, rule, observed, tables, epsilon, episodes, rng):
         repaid[0] += min(1.0, part) if part >= ENOUGH else FAILURE
         if method == TRACE:
             trace_backup(q, rows, actions, gains, parts, n, learning_rate, trace, bootstrap, gamma)
+            if len(memory[4]):
+                keep(memory, rows, actions, gains, parts, n)
+                replay(q, memory, replays, learning_rate, trace, bootstrap, gamma, rng)
         elif method == WINDOW:
             _window_backup(q, rows, actions, gains, n, learning_rate, window)
     return steps

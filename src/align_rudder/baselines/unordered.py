@@ -12,7 +12,7 @@ from align_rudder.baselines.protocol import Protocol, Result, Trial
 from align_rudder.baselines.q_tables import run_tables, trace_rule
 from align_rudder.episodes import Episode
 from align_rudder.events import StateEvents
-from align_rudder.files import Number, check_values
+from align_rudder.files import Number, Whole, check_values
 from align_rudder.model import AlignRudder
 from align_rudder.settlement import Settlement
 from align_rudder.tasks.mdp import TabularMDP
@@ -44,6 +44,7 @@ def learn_unordered(
     learning_rate: float = 0.2,
     trace: float = 0.8,
     gamma: float = 0.99,
+    replays: int = 0,
     settlement: Settlement | str | None = "mean",
     progress: bool = True,
     share: float = 0.8,
@@ -68,6 +69,7 @@ def learn_unordered(
         learning_rate: Learning rate.
         trace: λ of the trace.
         gamma: Discount.
+        replays: Episodes drawn after each episode, as in `learn_align_rudder`.
         settlement: Where the rest of the return goes (`align_rudder.settlement`); None to learn
             from the shares alone.
         progress: Whether the agent knows how many of the kinds were seen: a table for each number.
@@ -87,6 +89,7 @@ def learn_unordered(
         learning_rate=(learning_rate, Number(0, 1)),
         trace=(trace, Number(0, 1)),
         gamma=(gamma, Number(0, 1)),
+        replays=(replays, Whole(0)),
         share=(share, Number(above=0, high=1)),
     )
     if model is None:
@@ -107,7 +110,8 @@ def learn_unordered(
     profile = (happening, scorer, offset_of, 0 * seen, _scale(model, kinds), settled)
     initial = trial.cloned(initial_scale, initial_mean)
     n_tables = len(seen) if progress else 1
-    return run_tables(trial, initial, profile, n_tables, trace_rule(learning_rate, trace, gamma))
+    rule = trace_rule(learning_rate, trace, gamma, replays)
+    return run_tables(trial, initial, profile, n_tables, rule)
 
 
 def _scale(model: AlignRudder, kinds: np.ndarray) -> float:
