@@ -16,6 +16,7 @@ from align_rudder.studies.rooms.methods import (
     COMPARED,
     FAIR,
     KEY_CHEST,
+    LONGER,
     POOR,
     VARIANTS,
 )
@@ -87,10 +88,10 @@ STUDIES = {
     "variants": Study([(4, 0.01, 15), (8, 0.01, 15)], ("align-rudder", *VARIANTS)),
     "scaling": Study(
         [(rooms, 0.01, max(15, 2 * rooms)) for rooms in (2, 4, 8, 16, 32)],
-        FAIR,
+        LONGER,
         (10,),
         trials=50,
-        known=FAIR,
+        known=LONGER,
     ),
     "rooms": Study([(4, 0.01, 15), (8, 0.01, 15)], FAIR, (2, 5, 10), known=FAIR),
     "poor": Study(
