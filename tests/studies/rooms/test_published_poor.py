@@ -78,3 +78,16 @@ def test_the_page_says_where_ours_is_ahead_of_the_control(poor):
     assert f"it needs {low:.0%} to {high:.0%} of the control's".replace("%", " %") in page
     ours, control = poor["default", 0.5, 10], poor["q-lambda", 0.5, 10]
     assert mannwhitneyu(ours, control, alternative="less").pvalue < 1e-6
+
+
+def test_the_page_has_the_medians_of_longer_rooms():
+    page = " ".join((RESULTS.parent / "docs" / "reproduction.md").read_text().split())
+    cells = json.loads((RESULTS / "scaling" / "summary.json").read_text())
+    found = {(c["method"], c["rooms"]): c for c in cells}
+    ours, other = (
+        f"{found[name, 16]['median']:.0f} and {found[name, 32]['median']:.0f}"
+        for name in ("default", "undiscounted")
+    )
+    assert f"a median of {other} episodes at 16 and 32 rooms, where Align-RUDDER has {ours}" in page
+    assert not any(c["capped"] for c in cells if c["method"] == "default")
+    assert found["undiscounted", 32]["capped"] == 2
