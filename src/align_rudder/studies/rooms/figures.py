@@ -94,7 +94,7 @@ def demonstration_figure(
 
 def scaling_figure(found: Sequence[Summary], cap: int) -> Figure:
     """Return mean episodes to 80 % over the number of rooms, with a line of linear growth."""
-    figure = Figure(figsize=(5.2, 4.0), layout="constrained")
+    figure = Figure(figsize=(6.2, 4.8), layout="constrained")
     ax = figure.subplots()
     _lines(ax, found, "rooms", cap)
     means = {s.setting.rooms: s.mean for s in found if s.setting.method in _OURS}
@@ -103,7 +103,7 @@ def scaling_figure(found: Sequence[Summary], cap: int) -> Figure:
         line = means[min(means)] * x / x[0]
         ax.plot(x, line, color="black", lw=0.8, ls="--", label="linear growth")
     ax.set(xlabel="rooms", ylabel="episodes to 80 %")
-    ax.legend(frameon=False, fontsize=8)
+    legend_outside(figure, ax, 2)
     return figure
 
 
