@@ -11,8 +11,9 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 import align_rudder as ar
+from align_rudder.demonstrations import Demonstrations
 from align_rudder.events import DoneEvents
-from align_rudder.fitting import Demonstrations, fit
+from align_rudder.fitting import fit
 from align_rudder.null import Chance
 
 __all__ = ["measure"]

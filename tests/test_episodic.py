@@ -57,3 +57,32 @@ def test_one_event_only():
     model = AlignRudder(done=False).fit_events([["a"] * 3] * 2)
     rr = model.redistribute_events(["a"] * 5, 1.0)
     np.testing.assert_allclose(rr.rewards, [1 / 3] * 3 + [0, 0])
+
+
+def test_an_empty_log_is_named():
+    with pytest.warns(AlignRudderWarning, match=r"demonstrations \[1\] hold no event.*Two or more"):
+        AlignRudder().fit_events([["a", "b"], []])
+    with pytest.warns(AlignRudderWarning, match=r"demonstrations \[0\] hold no event"):
+        AlignRudder().fit_events([[None], *RUNS])
+    with pytest.warns(AlignRudderWarning) as caught:
+        AlignRudder().fit_events(["ab", "cd"])
+    assert not any("hold no event" in str(w.message) for w in caught)
+
+
+def test_a_count_that_rises_with_each_step_is_named_and_the_advice_works():
+    wood = [Episode({"wood": np.arange(9)}, [0] * 8, last(8)) for _ in range(4)]
+    with pytest.warns(AlignRudderWarning, match="no demonstration holds an event") as caught:
+        AlignRudder().fit(wood)
+    (said,) = [str(w.message) for w in caught]
+    assert "'wood+1', at 100% of the steps" in said
+    assert "DeltaEvents(max_share=1)" in said
+    assert "fewer" not in said
+    model = AlignRudder(DeltaEvents(max_share=1)).fit(wood)
+    rewards = model.redistribute(wood[0]).rewards
+    assert (rewards[:-1] > 0).all()
+
+
+def test_observations_that_never_change_are_told_from_those_that_always_do():
+    still = [Episode({"wood": np.zeros(9)}, [0] * 8, last(8)) for _ in range(4)]
+    with pytest.warns(AlignRudderWarning, match="Nothing that is looked at ever changes"):
+        AlignRudder(DeltaEvents()).fit(still)

@@ -2,6 +2,8 @@
 
 import re
 
+import numpy as np
+import pytest
 from small_models import RUNS
 
 import align_rudder as ar
@@ -90,3 +92,59 @@ def test_the_consensus_of_a_summary_tells_kinds_of_the_same_name_apart():
     letters = letters_for(model.events_.symbols_)
     assert f"consensus (80 %): {letters[1]}{letters[0]}{letters[2]}" in model.summary()
     assert "Different kinds of event have the same name: a." in model.summary()
+
+
+def cautions(model):
+    return [line for line in model.summary().splitlines() if line.startswith("take care")]
+
+
+def test_a_few_logs_of_which_one_lacks_something_say_which_and_what():
+    (caution,) = cautions(model_of(["key door chest", "key chest"]))
+    assert "demonstration 1 lacks door" in caution
+    assert "More demonstrations" in caution
+    (caution,) = cautions(model_of(["wood axe iron gem", "axe iron gem", "wood axe iron gem"]))
+    assert "demonstration 1 lacks wood" in caution
+    (caution,) = cautions(model_of(["a b c d e", "a c d e", "a b c d e", "a c d e"]))
+    assert "demonstrations 1, 3 lack b" in caution
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        ["key door chest"] * 2,
+        ONE,  # what one of three does beside the others is noise
+        ["key door chest"] * 8 + ["key chest"] * 2,  # ten show it
+    ],
+)
+def test_logs_that_leave_nothing_open_get_no_caution(runs):
+    assert cautions(model_of(runs)) == []
+
+
+def walks(*ways):
+    return [ar.Episode(way, [0] * (len(way) - 1), np.eye(len(way) - 1)[-1]) for way in ways]
+
+
+def lost(*ways):
+    return [ar.Episode(way, [0] * (len(way) - 1), [0.0] * (len(way) - 1)) for way in ways]
+
+
+def test_numbered_states_say_that_chance_is_not_known_until_it_is():
+    demos = walks(*[[0, 1, 2, 3, 4, 5, 6]] * 5)
+    model = ar.AlignRudder().fit(demos)
+    assert any("What a random policy earns is not known" in line for line in cautions(model))
+    model = ar.AlignRudder().fit(demos, lost(*[[0, 1, 0, 1, 2, 1]] * 10))
+    assert not any("is not known" in line for line in cautions(model))
+
+
+def test_a_subgoal_that_is_paid_nothing_is_marked():
+    demos = walks(*[[0, 1, 2, 3, 4, 5, 6]] * 5)
+    chance = lost(*[[0, 1, 0, 1, 2, 3, 2, 1]] * 60)
+    model = ar.AlignRudder(subgoal_conservation=0.5).fit(demos, chance)
+    lines = [line for line in model.summary().splitlines() if re.search(r"  \w = \d", line)]
+    assert len(lines) == len(model.subgoals_)
+    marked = ["unpaid: chance gets there" in line for line in lines]
+    whole = sum(goal.reward for goal in model.subgoals_)
+    assert marked == [goal.reward < 1e-3 * whole for goal in model.subgoals_]
+    assert any(marked)
+    assert not all(marked)
+    assert "unpaid" not in ar.AlignRudder().fit(demos).summary()

@@ -1,9 +1,8 @@
-"""Fitting: demonstrations become events, strategies, profiles, C and sub-goals."""
+"""Fitting: demonstrations become strategies, profiles, C and sub-goals."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,18 +11,10 @@ import numpy as np
 from align_rudder._warnings import warn
 from align_rudder.alignment import Alignment, align_ids, pairwise_scores
 from align_rudder.chance import beyond_chance
-from align_rudder.choice import chosen_events
-from align_rudder.episodes import Episode, select_top
-from align_rudder.events import (
-    DoneEvents,
-    Encoded,
-    EventEncoder,
-    SymbolEvents,
-    Vocabulary,
-    with_done,
-)
+from align_rudder.demonstrations import Demonstrations
+from align_rudder.events import DoneEvents, Encoded, Vocabulary
 from align_rudder.groups import Part
-from align_rudder.null import Chance, Null, mixed_background, renumbered
+from align_rudder.null import Null, mixed_background
 from align_rudder.profile import Profile
 from align_rudder.redistribution import Scorer, skip_costs
 from align_rudder.returns import baseline_of, failed, final_scores, scales, weights_of
@@ -32,30 +23,12 @@ from align_rudder.sequences import NO_EVENT
 from align_rudder.strategies import align_strategies
 from align_rudder.subtasks import SubGoal, find_subgoals
 from align_rudder.tracking import TrackerTables, track
-from align_rudder.undo import check_undo, undo_table, with_undo, without_undone
-from align_rudder.validation import (
-    check_episodes,
-    check_parameters,
-    check_returns,
-    check_sequences,
-)
+from align_rudder.undo import undo_table, without_undone
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
 
-__all__ = [
-    "Demonstrations",
-    "Fit",
-    "Strategy",
-    "fit",
-    "from_episodes",
-    "from_sequences",
-    "learn",
-    "paid_at_end",
-    "warn_of",
-    "with_episodes",
-    "with_sequences",
-]
+__all__ = ["Fit", "Strategy", "fit", "learn", "of_one", "warn_of"]
 
 
 FEW = 5
@@ -90,27 +63,6 @@ class Strategy:
 
 
 @dataclass(frozen=True, eq=False)
-class Demonstrations:
-    """What a model is fitted to, as events.
-
-    Attributes:
-        encoder: The fitted encoder, which knows the events.
-        encoded: The events of each demonstration.
-        returns: Their returns.
-        lengths: Their numbers of steps.
-        used: Which of them are aligned.
-        chance: Random and failed episodes.
-    """
-
-    encoder: EventEncoder
-    encoded: list[Encoded]
-    returns: list[float]
-    lengths: list[int]
-    used: np.ndarray
-    chance: Chance
-
-
-@dataclass(frozen=True, eq=False)
 class Fit:
     """What was learned from demonstrations; `AlignRudder` says what each of these is."""
 
@@ -126,189 +78,6 @@ class Fit:
     tables: TrackerTables
     strategies: list[Strategy]
     random_share: float | None
-
-
-# Demonstrations
-
-
-def from_episodes(
-    model: AlignRudder,
-    episodes: Sequence[Episode],
-    random_episodes: Sequence[Episode],
-    failures: Sequence[Episode],
-) -> Demonstrations:
-    """Return demonstrations, random and failed episodes as events of a new encoder."""
-    episodes = check_episodes(episodes)
-    random = check_episodes(random_episodes, "random_episodes")
-    fails = check_episodes(failures, "failures")
-    returns, lengths = [e.ret for e in episodes], [len(e) for e in episodes]
-    random_returns = [e.ret for e in random]
-    used = _choose(model, returns, lengths, random_returns)
-    demos = [episodes[i] for i in used]
-    encoder = copy.copy(chosen_events(model, demos, random))
-    encoder.fit(demos, random)
-    encoder = with_undo(encoder, model.undo, demos)
-    played = (episodes, random, fails)
-    encoded = [[encoder.encode(e) for e in some] for some in played]
-    own = [[e.rewards for e in some] for some in played]
-    if model.done:
-        encoder, encoded = _with_done(encoder, encoded, own, used)
-    good, by_chance, bad = encoded
-    chance = Chance(by_chance, random_returns, bad)
-    return Demonstrations(encoder, good, returns, lengths, used, chance)
-
-
-def from_sequences(
-    model: AlignRudder,
-    sequences: Sequence[Iterable[Hashable]],
-    returns: Sequence[float] | None,
-    random_sequences: Sequence[Iterable[Hashable]],
-    failures: Sequence[Iterable[Hashable]],
-    random_returns: Sequence[float] | None,
-) -> Demonstrations:
-    """Return sequences of symbols as events, whose returns their ends are paid."""
-    listed = check_sequences(sequences)
-    returns = check_returns(returns, len(listed))
-    random = check_sequences(random_sequences, "random_sequences")
-    fails = check_sequences(failures, "failures")
-    chance_returns = check_returns(random_returns or [0.0] * len(random), len(random))
-    lengths = [len(s) for s in listed]
-    used = _choose(model, returns, lengths, chance_returns)
-    encoder = with_undo(SymbolEvents().fit_sequences([listed[i] for i in used]), model.undo)
-    assert isinstance(encoder, SymbolEvents)
-    played = ((listed, returns), (random, chance_returns), (fails, [0.0] * len(fails)))
-    encoded = [[Encoded(NO_EVENT, encoder.encode_sequence(s)) for s in some] for some, _ in played]
-    own = [
-        [paid_at_end(ret, e.events) for ret, e in zip(rets, some, strict=True)]
-        for some, (_, rets) in zip(encoded, played, strict=True)
-    ]
-    known: EventEncoder = encoder
-    if model.done:
-        known, encoded = _with_done(encoder, encoded, own, used, alike=True)
-    good, by_chance, bad = encoded
-    chance = Chance(by_chance, chance_returns, bad)
-    return Demonstrations(known, good, returns, lengths, used, chance)
-
-
-def with_episodes(model: AlignRudder, episodes: Sequence[Episode]) -> Demonstrations:
-    """Return the demonstrations of a fitted model and new episodes."""
-    episodes = check_episodes(episodes)
-    encoder, base = model.events_, model.events_.base
-    if isinstance(base, Vocabulary):
-        encoder = _on(model, base.extended([base.symbols_of(e) for e in episodes]))
-    encoded = [encoder.encode(e) for e in episodes]
-    return _join(model, encoder, encoded, [e.ret for e in episodes], [len(e) for e in episodes])
-
-
-def with_sequences(
-    model: AlignRudder,
-    base: SymbolEvents,
-    sequences: Sequence[Iterable[Hashable]],
-    returns: Sequence[float] | None,
-) -> Demonstrations:
-    """Return the demonstrations of a fitted model, whose symbols `base` knows, and new ones."""
-    listed = check_sequences(sequences)
-    symbols = base.extended(listed)
-    encoder = _on(model, symbols)
-    returns = check_returns(returns, len(listed))
-    encoded = [Encoded(NO_EVENT, symbols.encode_sequence(s)) for s in listed]
-    if isinstance(encoder, DoneEvents):
-        own = [paid_at_end(r, e.events) for r, e in zip(returns, encoded, strict=True)]
-        encoded = [encoder.add_to(e, r) for e, r in zip(encoded, own, strict=True)]
-    return _join(model, encoder, encoded, returns, [len(s) for s in listed])
-
-
-def paid_at_end(ret: float, events: np.ndarray) -> np.ndarray:
-    """Return rewards (T,) that the last event alone is paid."""
-    own, happened = np.zeros(len(events)), np.flatnonzero(events != NO_EVENT)
-    own[happened[-1:]] = ret
-    return own
-
-
-def _on(model: AlignRudder, base: EventEncoder) -> EventEncoder:
-    """Return the model's encoder around one that learned more symbols."""
-    return model.events_.on(base) if isinstance(model.events_, DoneEvents) else base
-
-
-def _with_done(
-    encoder: EventEncoder,
-    encoded: list[list[Encoded]],
-    own: Sequence[Sequence[np.ndarray]],
-    used: np.ndarray,
-    alike: bool = False,
-) -> tuple[EventEncoder, list[list[Encoded]]]:
-    """Return encoder and episodes with the paid step of the demonstrations as an event.
-
-    Args:
-        encoder: The encoder without it.
-        encoded: Demonstrations, random and failed episodes.
-        own: The rewards of their steps.
-        used: Which demonstrations are aligned.
-        alike: See `with_done`.
-    """
-    demos = [(encoded[0][int(i)], own[0][int(i)]) for i in used]
-    found = with_done(encoder, [e for e, _ in demos], [r for _, r in demos], alike)
-    if not isinstance(found, DoneEvents):
-        return found, encoded
-    return found, [
-        [found.add_to(e, rewards) for e, rewards in zip(some, paid, strict=True)]
-        for some, paid in zip(encoded, own, strict=True)
-    ]
-
-
-def _join(
-    model: AlignRudder,
-    encoder: EventEncoder,
-    encoded: list[Encoded],
-    returns: list[float],
-    lengths: list[int],
-) -> Demonstrations:
-    """Return the model's demonstrations and new ones, of which an encoder may know more events."""
-    # What was unknown in an old demonstration that was not used stays so, and it unused.
-    old, n = model.events_.n_events, encoder.n_events
-    known, chance = model.encoded_, model.chance_
-    if n > old:
-        known, chance = [renumbered(e, old, n) for e in known], chance.renumbered(old, n)
-        if isinstance(encoder, DoneEvents):  # it comes after all others
-            known = [renumbered(e, old - 1, n - 1) for e in known]
-            chance = chance.renumbered(old - 1, n - 1)
-    encoded = [*known, *encoded]
-    returns, lengths = [*model.returns_, *returns], [*model.lengths_, *lengths]
-    used = _choose(model, returns, lengths, chance.returns)
-    used = used[[encoded[i].sequence.max(initial=NO_EVENT) < n for i in used]]
-    return Demonstrations(encoder, encoded, returns, lengths, used, chance)
-
-
-def _choose(
-    model: AlignRudder,
-    returns: Sequence[float],
-    lengths: Sequence[int],
-    random_returns: Sequence[float],
-) -> np.ndarray:
-    """Return the demonstrations to align: those that were paid, of them the best."""
-    check_parameters(model.get_params(deep=False))
-    check_undo(model.undo)
-    baseline = baseline_of(model.baseline, random_returns)
-    paid = np.flatnonzero(~failed(returns, baseline)).tolist()
-    if len(returns) >= 2 and not len(paid):
-        raise ValueError(
-            f"the mean return of the demonstrations is {float(np.mean(returns)):g}, which is "
-            f"not above the baseline {baseline:g}; a negative C "
-            "would punish the demonstrated strategy. Give baseline=… the return of an episode "
-            "worth nothing, for example the mean return of random episodes"
-        )
-    best = select_top([returns[i] for i in paid], [lengths[i] for i in paid], model.top_n)
-    chosen = np.array(paid, int)[best]
-    if len(chosen) < 2:
-        failures = f" that did not fail, of {len(returns)}" * (len(returns) > len(chosen))
-        raise ValueError(
-            f"got {len(chosen)} demonstration(s){failures}; at least 2 are needed, as an "
-            "alignment shows what demonstrations have in common"
-        )
-    return chosen
-
-
-# What is learned from them
 
 
 def fit(model: AlignRudder, demos: Demonstrations) -> Fit:
@@ -507,13 +276,18 @@ def warn_of(found: Fit) -> None:
             f"baseline {found.baseline:g} or far below the others'. They are not aligned",
             stacklevel=5,
         )
-    known = demos.encoder.base.n_events
-    if not any((demos.encoded[i].sequence < known).any() for i in demos.used):
-        what = "no demonstration holds an event"
+    base = demos.encoder.base
+    held = [bool((demos.encoded[i].sequence < base.n_events).any()) for i in demos.used]
+    empty = demos.used[~np.array(held, bool)].tolist()
+    without = f" (demonstrations {empty} hold no event)" * bool(empty)
+    advice = "Other events may help (fewer, or a function)"
+    if len(empty) == len(demos.used):
+        what, advice = "no demonstration holds an event", base.advice_on_none()
     elif not found.strategies:
-        what = "the demonstrations share no strategy beyond chance"
+        what = f"the demonstrations share no strategy beyond chance{without}"
+        advice = "Two or more that hold events are needed: leave these out" if empty else advice
     elif found.scale == 0.0:
-        what = "the demonstrations score zero against their own profile"
+        what = f"the demonstrations score zero against their own profile{without}"
     else:
         if of_one(found.strategies, demos.used):
             which = found.strategies[0].members[0]
@@ -526,12 +300,12 @@ def warn_of(found: Fit) -> None:
         elif len(found.outliers):
             warn(
                 f"demonstrations {found.outliers.tolist()} of {n} agree with no other one and "
-                "are not part of a strategy",
+                f"are not part of a strategy{without}",
                 stacklevel=5,
             )
         return
     warn(
         f"{what}, so nothing can be redistributed: every episode keeps its episodic reward, "
-        "given at its end as the correction. Other events may help (fewer, or a function)",
+        f"given at its end as the correction. {advice}",
         stacklevel=5,
     )

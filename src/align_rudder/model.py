@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from align_rudder import fitting, storage, summary
+from align_rudder import demonstrations, fitting, storage, summary
 from align_rudder._display import RichDisplay
 from align_rudder._estimator import Estimator
 from align_rudder._warnings import warn
@@ -163,7 +163,7 @@ class AlignRudder(RichDisplay, Estimator):
                 is worth. They also serve the successor representation or features.
             failures: Episodes that failed; what they do is no part of a strategy either.
         """
-        return self._fit(fitting.from_episodes(self, episodes, random_episodes, failures))
+        return self._fit(demonstrations.from_episodes(self, episodes, random_episodes, failures))
 
     def fit_events(
         self,
@@ -183,7 +183,7 @@ class AlignRudder(RichDisplay, Estimator):
             random_returns: The return of each random sequence; None for 0 each.
         """
         return self._fit(
-            fitting.from_sequences(
+            demonstrations.from_sequences(
                 self, sequences, returns, random_sequences, failures, random_returns
             )
         )
@@ -195,16 +195,16 @@ class AlignRudder(RichDisplay, Estimator):
         and new are used. Streams and wrappers use the new alignment from their next episode on.
         """
         self._check_fitted()
-        return self._fit(fitting.with_episodes(self, episodes))
+        return self._fit(demonstrations.with_episodes(self, episodes))
 
     def update_events(
         self, sequences: Sequence[Iterable[Hashable]], returns: Sequence[float] | None = None
     ) -> Self:
         """Let new sequences of symbols join the demonstrations, and align again."""
         base = self._symbol_encoder()
-        return self._fit(fitting.with_sequences(self, base, sequences, returns))
+        return self._fit(demonstrations.with_sequences(self, base, sequences, returns))
 
-    def _fit(self, demos: fitting.Demonstrations) -> Self:
+    def _fit(self, demos: demonstrations.Demonstrations) -> Self:
         found = fitting.fit(self, demos)
         self._take(found)
         fitting.warn_of(found)
@@ -310,7 +310,7 @@ class AlignRudder(RichDisplay, Estimator):
         events = self._symbol_encoder().encode_sequence(sequence)
         encoded = Encoded(NO_EVENT, events)
         if isinstance(self.events_, DoneEvents):
-            encoded = self.events_.add_to(encoded, fitting.paid_at_end(float(ret), events))
+            encoded = self.events_.add_to(encoded, demonstrations.paid_at_end(float(ret), events))
         return Redistribution.at_end(track(self.tables_, encoded), float(ret))
 
     def stream(self) -> Stream:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from align_rudder.alignment import Alignment
-from align_rudder.events import DoneEvents, Encoded, EventEncoder, encoder_from_state
+from align_rudder.demonstrations import Demonstrations
+from align_rudder.events import (
+    DoneEvents,
+    Encoded,
+    EventEncoder,
+    FunctionEvents,
+    encoder_from_state,
+)
 from align_rudder.files import (
     Anything,
     Choice,
@@ -26,8 +33,9 @@ from align_rudder.files import (
     Whole,
     decode_symbol,
     encode_symbol,
+    read_header,
 )
-from align_rudder.fitting import Demonstrations, learn
+from align_rudder.fitting import learn
 from align_rudder.groups import Part
 from align_rudder.null import Chance, mixed_background
 from align_rudder.presets import PAPER
@@ -39,7 +47,7 @@ from align_rudder.validation import PARAMETERS
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
 
-__all__ = ["load_model", "save_model"]
+__all__ = ["load_model", "needs_function", "save_model"]
 
 
 def _of_today(header: dict[str, Any]) -> dict[str, Any]:
@@ -150,6 +158,14 @@ def _done_of(encoder: EventEncoder) -> dict[str, Any] | None:
     return {"level": encoder.level, "name": encoder.name} if done else None
 
 
+def needs_function(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is a model whose events come from a function, which it has not."""
+    try:
+        return read_header(path)["events"]["kind"] == FunctionEvents.__name__
+    except (OSError, ValueError, KeyError, TypeError):  # whoever loads it says what is wrong
+        return False
+
+
 def load_model(
     cls: type[Model],
     path: str | os.PathLike[str],
@@ -251,7 +267,8 @@ def _encoder(
         if function is None:
             raise ValueError(
                 f"{path}: the model takes its events from a function, which is not stored in the "
-                "file; load it with AlignRudder.load(path, function=your_function)"
+                "file; load it with AlignRudder.load(path, function=your_function), or give a "
+                "wrapper events=your_function beside the path"
             )
         header["function"] = function
     elif function is not None:

@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from align_rudder.events import CombinedEvents, FeatureEvents, SymbolEvents
-from align_rudder.fitting import of_one
+from align_rudder.events import (
+    CombinedEvents,
+    FeatureEvents,
+    StateEvents,
+    SymbolEvents,
+    Vocabulary,
+)
+from align_rudder.fitting import FEW, Strategy, of_one
 from align_rudder.orders import missing_kinds
 from align_rudder.sequences import Lost
+from align_rudder.subtasks import SubGoal
 from align_rudder.text import legend, letters_for, short
 
 if TYPE_CHECKING:
@@ -20,6 +27,7 @@ __all__ = ["as_data", "as_text", "doubts", "random_policy"]
 _LARGE_SHARE = 0.2  # of the reward, for a random policy
 _MOST_SUBGOALS = 30
 _EVERY_STEP, _MANY_STEPS = 0.9, 30
+_NEXT_TO_NOTHING = 1e-3  # of the reward
 
 
 def random_policy(model: AlignRudder) -> str | None:
@@ -37,7 +45,8 @@ def doubts(model: AlignRudder) -> list[tuple[str, str]]:
     events = sum(len(model.encoded_[i].sequence) for i in model.used_)
     # A log of symbols has nothing but events.
     dense = not isinstance(base, SymbolEvents) and events > _EVERY_STEP * max(steps, 1)
-    regions = isinstance(base, FeatureEvents | CombinedEvents) and model.strategies_
+    # A saved model does not say whether somebody chose its events.
+    regions = isinstance(base, StateEvents | FeatureEvents | CombinedEvents) and model.strategies_
     most = max((len(s.subgoals) for s in model.strategies_), default=0)
     failures = ", ".join(map(str, model.failures_.tolist()))
     unpaid = {
@@ -45,6 +54,7 @@ def doubts(model: AlignRudder) -> list[tuple[str, str]]:
         for s in model.strategies_
         for kind in missing_kinds(s.alignment, s.profile.columns, every=True).tolist()
     }
+    lacking = _lacking(model)
     checks = (
         (
             share is not None and share > _LARGE_SHARE,
@@ -53,7 +63,8 @@ def doubts(model: AlignRudder) -> list[tuple[str, str]]:
         ),
         (
             share is None and regions,
-            "What a random policy earns is not known, and it may pass through regions as well.",
+            "What a random policy earns is not known, and it may pass through these states or "
+            "regions as well.",
             "Give random_episodes=….",
         ),
         (
@@ -67,6 +78,12 @@ def doubts(model: AlignRudder) -> list[tuple[str, str]]:
             f"{len(model.used_)} demonstrations are too few to show what they share beyond chance: "
             "the shortest is paid event by event, with all that is superfluous in it.",
             "Give ten or more.",
+        ),
+        (
+            lacking,
+            "A few demonstrations do not show whether what one of them lacks matters: "
+            f"{'; '.join(lacking[:3])}{'; …' * (len(lacking) > 3)}.",
+            "More demonstrations show it; ten or more are good.",
         ),
         (
             dense and steps > _MANY_STEPS * len(model.used_),
@@ -91,6 +108,29 @@ def doubts(model: AlignRudder) -> list[tuple[str, str]]:
         ),
     )
     return [(what, do) for wrong, what, do in checks if wrong]
+
+
+def _lacking(model: AlignRudder) -> list[str]:
+    """Return which of a few demonstrations lack what at least half of their strategy hold.
+
+    Only events that a person has named: of others nobody would say that one was left out.
+    """
+    known = model.events_.base
+    if not isinstance(known, Vocabulary) or of_one(model.strategies_, model.used_):
+        return []
+    found = []
+    for strategy in model.strategies_:
+        members = strategy.members.tolist()
+        if len(members) > FEW:
+            continue
+        held = {i: set(model.encoded_[i].sequence.tolist()) for i in members}
+        for event in range(known.n_events):
+            without = [i for i in members if event not in held[i]]
+            if 0 < len(without) <= len(members) / 2:
+                which = f"{'s' * (len(without) > 1)} {', '.join(map(str, without))}"
+                verb = "lack" if len(without) > 1 else "lacks"
+                found.append(f"demonstration{which} {verb} {short(known.symbols_[event], 200)}")
+    return found
 
 
 def as_text(model: AlignRudder, width: int = 100) -> str:
@@ -130,9 +170,16 @@ def as_text(model: AlignRudder, width: int = 100) -> str:
             lines.append(
                 f"{i:>8}  {strategy.profile.columns[goal.column]:>6}  {goal.share:>6.0%}  "
                 f"{goal.reward:>8.4f}  "
-                f"{letters[goal.event]} = {short(goal.symbol)}"
+                f"{letters[goal.event]} = {short(goal.symbol)}{_unpaid(model, strategy, goal)}"
             )
     return "\n".join(lines)
+
+
+def _unpaid(model: AlignRudder, strategy: Strategy, goal: SubGoal) -> str:
+    """Return what to say of a sub-goal that is paid next to nothing."""
+    if goal.reward > _NEXT_TO_NOTHING * float(np.maximum(strategy.column_rewards, 0.0).sum()):
+        return ""
+    return " (unpaid)" if model.random_share_ is None else " (unpaid: chance gets there as well)"
 
 
 def as_data(model: AlignRudder) -> dict[str, Any]:

@@ -140,3 +140,112 @@ def test_models_of_episodes_are_refused():
         ar.RedistributeReward(recipe(20), model, events=happened)
     with pytest.raises(ValueError, match="fit_events"):
         ar.vector.RedistributeReward(SyncVectorEnv([lambda: recipe(20)]), model, events=happened)
+
+
+def renamed(obs, action, reward, next_obs, info):
+    """Return the same as `happened`, in other words than those of the logs."""
+    return f"item {info['happened']}" if info["happened"] else None
+
+
+def play_some(env, episodes):
+    rng = np.random.default_rng(0)
+    for _ in range(episodes):
+        env.reset(seed=0)
+        over = False
+        while not over:
+            _, _, *ends, _ = env.step(likely_actions(env, rng))
+            over = any(ends)
+
+
+def test_symbols_that_the_model_never_knows_are_warned_of_once(logs):
+    env = ar.RedistributeReward(recipe(20), logs, events=renamed)
+    play_some(env, 4)  # few episodes show nothing
+    with pytest.warns(ar.AlignRudderWarning, match="no symbol of the event function") as caught:
+        play_some(env, 1)
+    (said,) = [str(w.message) for w in caught]
+    known = logs.events_.base.symbols_
+    seen, names = said.split("it named ")[1].split("the model knows ")
+    assert any(f"'item {symbol}'" in seen for symbol in known)
+    assert not any(repr(symbol) in seen for symbol in known)
+    assert any(repr(symbol) in names for symbol in known)
+    assert caught[0].filename == __file__  # where the environment was stepped
+    play_some(env, 10)  # a second warning would be an error
+
+
+def test_symbols_of_which_one_is_known_are_not_warned_of(logs):
+    one = logs.subgoals_[0].symbol
+
+    def mostly_renamed(obs, action, reward, next_obs, info):
+        return one if info["happened"] == one else renamed(obs, action, reward, next_obs, info)
+
+    play_some(ar.RedistributeReward(recipe(20), logs, events=mostly_renamed), 10)
+    play_some(ar.RedistributeReward(recipe(20), logs, events=lambda *_: None), 10)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_the_vector_wrapper_warns_of_them_too(logs, mode):
+    env = SyncVectorEnv([lambda s=s: recipe(s) for s in (20, 21)], autoreset_mode=mode)
+
+    def run(function, steps):
+        many = ar.vector.RedistributeReward(env, logs, events=function)
+        rng = np.random.default_rng(0)
+        many.reset(seed=0)
+        for _ in range(steps):
+            *_, terminated, truncated, _ = many.step(
+                np.array([likely_actions(e, rng) for e in env.envs])
+            )
+            if mode == AutoresetMode.DISABLED and (terminated | truncated).any():
+                many.reset(options={"reset_mask": terminated | truncated})
+
+    run(happened, 400)
+    with pytest.warns(ar.AlignRudderWarning, match="no symbol of the event function") as caught:
+        run(renamed, 400)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+@pytest.fixture(scope="module")
+def of_function(tmp_path_factory):
+    """Return a model of an event function, and the path of its file."""
+    model = ar.AlignRudder(happened).fit([played(seed) for seed in range(30, 36)])
+    path = tmp_path_factory.mktemp("models") / "function.npz"
+    model.save(path)
+    return model, path
+
+
+def test_the_path_of_a_model_of_a_function_is_loaded_with_the_function(of_function):
+    model, path = of_function
+    paid = []
+    for env in (
+        ar.RedistributeReward(recipe(20), model, "beside"),
+        ar.RedistributeReward(recipe(20), model, "beside", events=happened),
+        ar.RedistributeReward(recipe(20), str(path), "beside", events=happened),
+    ):
+        rng = np.random.default_rng(0)
+        env.reset(seed=0)
+        paid.append([env.step(likely_actions(env, rng))[1] for _ in range(10)])
+    assert paid[0] == paid[1] == paid[2]
+    assert sum(paid[0]) > 0
+    many = ar.vector.RedistributeReward(
+        SyncVectorEnv([lambda: recipe(20)]), path, "beside", events=happened
+    )
+    rng = np.random.default_rng(0)
+    many.reset(seed=0)
+    inside = many.env.envs[0]
+    steps = [many.step(np.array([likely_actions(inside, rng)]))[1][0] for _ in range(10)]
+    assert steps == pytest.approx(paid[0])
+
+
+def test_logs_from_a_path_take_the_function_as_before(logs, tmp_path):
+    logs.save(tmp_path / "logs.npz")
+    env = ar.RedistributeReward(recipe(20), tmp_path / "logs.npz", events=happened)
+    play_some(env, 1)
+    assert env.model.events_.base.symbols_ == logs.events_.base.symbols_
+
+
+def test_what_to_write_is_said_where_functions_do_not_go_together(of_function):
+    model, path = of_function
+    with pytest.raises(ValueError, match="events=your_function"):
+        ar.RedistributeReward(recipe(20), path)
+    with pytest.raises(ValueError, match=r"events=renamed was given.*of its own, happened; leave"):
+        ar.RedistributeReward(recipe(20), model, events=renamed)

@@ -264,7 +264,7 @@ def test_long_vectors_are_not_copied_into_blocks():
         (gym.spaces.MultiDiscrete([2, 3], start=[0, 5]), np.array([0, 6]), [1, 0, 0, 1, 0]),
         (gym.spaces.MultiBinary(3), np.array([1, 0, 1], np.int8), [1, 0, 1]),
         (gym.spaces.Box(-1, 2, (2,), np.int64), np.array([-1, 2]), [1, 0, 0, 0, 0, 0, 0, 1]),
-        (gym.spaces.Box(0, 2, (1,), np.int8), np.array([9], np.int8), [0, 0, 1]),
+        (gym.spaces.Box(0, 2, (1,), np.int8), np.array([2], np.int8), [0, 0, 1]),
         (gym.spaces.Box(0, 1, (2,), np.uint8), np.array([1, 0], np.uint8), [1, 0]),
         (gym.spaces.Box(0, 99, (2,), np.int16), np.array([42, 0], np.int16), [42, 0]),
         (gym.spaces.Box(-9, 9, (2,), np.float32), [2.0, -3.0], [2, -3]),
@@ -479,3 +479,94 @@ def test_symbols_that_no_observation_is_are_refused(lake):
     states = ar.AlignRudder().fit_events([[4, 8, 9, 15], [4, 8, 9, 10, 15]])
     _, _, rewards, _, _ = play(ar.RedistributeReward(lake, states, "beside"), [1, 1, 2])
     assert sum(rewards) > 0
+
+
+def smaller_map():
+    """Return a model of the lake of 16 states."""
+    way = [0, 4, 8, 9, 13, 14, 15]
+    return ar.AlignRudder().fit([ar.Episode(way, [0] * 6, np.eye(6)[-1])] * 3)
+
+
+def test_a_model_of_a_smaller_map_is_noticed_when_the_agent_leaves_it():
+    large = gym.make("FrozenLake-v1", map_name="8x8", is_slippery=False)
+    env = ar.RedistributeReward(large, smaller_map())
+    play(env, [2, 2, 2, 1])  # states 1 to 11, which the small one has as well
+    with pytest.warns(
+        ar.AlignRudderWarning, match=r"state 16 of Discrete\(64\).*0 to 15"
+    ) as caught:
+        play(env, [1, 1])
+    assert [w.filename for w in caught] == [__file__]
+    play(env, [1, 1, 1])  # once
+    many = ar.vector.RedistributeReward(
+        gym.vector.SyncVectorEnv([lambda: gym.make("FrozenLake-v1", map_name="8x8")] * 2),
+        smaller_map(),
+    )
+    many.reset(seed=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ar.AlignRudderWarning)
+        for _ in range(200):
+            many.step(np.array([1, 1]))
+    assert ["of Discrete(64)" in str(w.message) for w in caught] == [True]
+
+
+def test_states_of_the_same_map_are_not_warned_of(rng):
+    env = ar.RedistributeReward(gym.make("FrozenLake-v1"), smaller_map())
+    for seed in range(20):
+        play(env, random_actions(rng), seed)
+
+
+class Outside(gym.Env):
+    """Whole numbers in a space that does not hold all of them."""
+
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, space, wrong):
+        self.observation_space, self.wrong = space, wrong
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        return self.wrong, 0.0, False, False, {}
+
+
+@pytest.mark.parametrize(
+    ("space", "wrong", "said"),
+    [
+        (gym.spaces.Box(0, 7, (2,), np.int64), np.array([3, 8]), r"\[1\] is 8, .* 0 to 7"),
+        (gym.spaces.Box(2, 7, (2,), np.int64), np.array([1, 7]), r"\[0\] is 1, .* 2 to 7"),
+        (gym.spaces.MultiDiscrete([3, 4]), np.array([-1, 0]), r"\[0\] is -1, .* 0 to 2"),
+        (
+            gym.spaces.Dict({"at": gym.spaces.Box(0, 4, (2,), np.int64)}),
+            {"at": np.array([0, 5])},
+            r"\['at'\]\[1\] is 5, .* 0 to 4",
+        ),
+        (
+            gym.spaces.Dict({"at": gym.spaces.Discrete(3, start=1), "x": gym.spaces.Discrete(2)}),
+            {"at": 0, "x": 0},
+            r"\['at'\] is 0, .* 1 to 3",
+        ),
+        (
+            gym.spaces.Dict({"at": gym.spaces.Box(0, 4, (), np.int64)}),
+            {"at": np.array(9)},
+            r"\['at'\] is 9, .* 0 to 4",
+        ),
+    ],
+)
+def test_numbers_out_of_bounds_are_said_and_not_clipped(space, wrong, said):
+    progress = ProgressSpace(space, 3)
+    inside = space.sample()
+    assert progress.space.contains(progress.append(inside, 1))
+    with pytest.raises(ValueError, match=said):
+        progress.append(wrong, 1)
+
+
+def test_the_wrapper_says_that_an_observation_is_out_of_bounds(rng):
+    space = gym.spaces.Box(0, 7, (2,), np.int64)
+    way = np.array([[0, 0], [0, 1], [1, 1], [1, 2], [2, 2]])
+    model = ar.AlignRudder().fit([ar.Episode(way, [0] * 4, np.eye(4)[-1])] * 3)
+    env = ar.RedistributeReward(Outside(space, np.array([0, 9])), model)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"\[1\] is 9, but the observation space says 0 to 7"):
+        env.step(0)

@@ -34,7 +34,7 @@ LAYERS = [
     {"returns", "chance"},
     {"tracking", "tracking_jax", "streams"},
     {"subtasks"},
-    {"choice", "fitting", "model", "storage", "summary", "validation"},
+    {"choice", "demonstrations", "fitting", "model", "storage", "summary", "validation"},
     {"data", "runs"},
     {"tasks"},
     {"baselines"},

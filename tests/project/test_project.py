@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 from types import ModuleType
 
+import gymnasium as gym
 import pytest
 import yaml
 from project.test_readme import tool
@@ -174,3 +175,11 @@ def test_the_extra_of_minari_has_what_its_example_needs():
     assert "DataCollector" in (ROOT / "examples/minari_dataset.py").read_text(encoding="utf-8")
     (needed,) = PROJECT["optional-dependencies"]["minari"]
     assert {"create", "hdf5"} <= set(re.search(r"\[(.*)\]", needed)[1].split(","))
+
+
+def test_every_environment_is_on_the_page_of_tasks():
+    text = (DOCS / "api" / "tasks.md").read_text(encoding="utf-8")
+    names = [name for name in gym.registry if name.startswith("AlignRudder/")]
+    assert len(names) > 5
+    for name in names:
+        assert f"`{name}`" in text or f"`{name.removeprefix('AlignRudder/')}`" in text

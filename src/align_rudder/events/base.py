@@ -181,6 +181,10 @@ class EventEncoder(ABC):
                 stacklevel=4,
             )
 
+    def advice_on_none(self) -> str:
+        """Return what to do where the demonstrations hold no event."""
+        return "Choose other events, or a function that names what happens"
+
     def observation_shapes(self) -> dict[str, list[int]] | None:
         """Return the shape of each part of an observation fitted on; None if any will do."""
         return self.shapes_

@@ -116,6 +116,8 @@ class DeltaEvents(NumberEvents):
         **LOSS_ARRAYS,
     }
 
+    _too_often: tuple[str, float] | None = None
+
     def __init__(
         self,
         max_events: int = 20,
@@ -157,6 +159,13 @@ class DeltaEvents(NumberEvents):
             groups, points, labels = self._cluster(z, counts, steps)
             inverse = groups[inverse.ravel()]
         labels, n_events = number_events(labels, inverse)
+        self._too_often = None
+        if len(z) and not n_events:
+            top = int(counts.argmax())
+            change = told[first[top]]
+            if not isinstance(change, str):
+                change = _describe(change, self._projection, names)
+            self._too_often = change, float(counts[top] / steps)
         symbols: list[Hashable] = []
         for e in range(n_events):
             members = np.flatnonzero(labels[groups] == e)
@@ -171,6 +180,20 @@ class DeltaEvents(NumberEvents):
         self._radii = self._reach(z)
         self.warn_if_many()
         return self
+
+    def advice_on_none(self) -> str:
+        """Return what to do where the demonstrations hold no event: what was seen says it."""
+        if self._too_often is None and len(self._exemplars) > 1:  # from a file, which has it not
+            return super().advice_on_none()
+        if self._too_often is None:
+            return "Nothing that is looked at ever changes: choose other keys, or a function"
+        change, share = self._too_often
+        return (
+            f"The most frequent change is {change!r}, at {share:.0%} of the steps. What happens at "
+            f"more than max_share={self.max_share:g} of them marks nothing and is no event: if "
+            "each time counts, as with an inventory, give events=DeltaEvents(max_share=1); if it "
+            "is a clock, leave it out with keys=…"
+        )
 
     def with_losses(self, episodes: Sequence[Episode]) -> Self:
         """Return the encoder with events for losing what these demonstrations gain."""

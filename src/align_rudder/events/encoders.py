@@ -196,6 +196,7 @@ class FunctionEvents(Vocabulary):
     """
 
     PARAMETERS: ClassVar = {"function": Anything()}
+    _MOST_NAMED: ClassVar = 20
 
     def __init__(
         self, function: Callable[[Any, Any, float, Any, Mapping[str, Any]], Hashable | None]
@@ -242,7 +243,16 @@ class FunctionEvents(Vocabulary):
     def transition_event(
         self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
     ) -> int:
-        return self._id(self._call("", obs, action, reward, next_obs, info))
+        symbol = self._call("", obs, action, reward, next_obs, info)
+        event = self._id(symbol)
+        if event == len(self._ids) and len(self.unknown_) < self._MOST_NAMED:
+            self.unknown_[symbol] = None
+        return event
+
+    def _set_symbols(self, symbols: Sequence[Hashable]) -> None:
+        super()._set_symbols(symbols)
+        self.unknown_: dict[Hashable, None] = {}
+        """Symbols of running episodes that the demonstrations do not have, the first ones."""
 
     def encode(self, episode: Episode) -> Encoded:
         events = [self._id(symbol) for symbol in self.symbols_of(episode)]

@@ -67,6 +67,23 @@ def with_events(model: RewardModel, events: EventFunction | None) -> RewardModel
     """Return the model itself, or, with a function, a model of event logs that calls it."""
     if events is None:
         return model
-    if not isinstance(model, AlignRudder) or not isinstance(model.events_.base, SymbolEvents):
-        raise ValueError("events=… needs a model of event logs, fitted with fit_events")
+    base = model.events_.base if isinstance(model, AlignRudder) else None
+    if isinstance(base, FunctionEvents):
+        if base.function == events:
+            return model
+        raise ValueError(
+            f"events={_name(events)} was given, but the model has an event function of its own, "
+            f"{_name(base.function)}; leave events=… out, or fit a model with the other function: "
+            f"AlignRudder({_name(events)}).fit(demos)"
+        )
+    if not isinstance(model, AlignRudder) or not isinstance(base, SymbolEvents):
+        kind = type(model if base is None else base).__name__
+        raise ValueError(
+            f"events=… needs a model of event logs, fitted with fit_events; this one has {kind}, "
+            "which names events by itself: leave events=… out"
+        )
     return LogModel(model, events)
+
+
+def _name(function: EventFunction) -> str:
+    return getattr(function, "__name__", repr(function))

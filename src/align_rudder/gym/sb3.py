@@ -100,7 +100,7 @@ class _Redistributing:
                 "them (Stable-Baselines3 has none for returns of several steps: n_steps=1)"
             )
         super().__init__(*args, **kwargs)
-        self.model, self.settlement = resolve_model(model), Settlement.of(settlement)
+        self.model, self.settlement = resolve_model(model, events), Settlement.of(settlement)
         self._logs = with_events(self.model, events)
         self._wrapped = wrapped
         self._stream = self._logs.vector_stream(self.n_envs)
@@ -268,7 +268,7 @@ def fill_replay_buffer(
             raise ValueError("the buffer has no model of its own; give model=…")
         fitted = buffer._logs if events is None else with_events(buffer.model, events)
     else:
-        fitted = with_events(resolve_model(model), events)
+        fitted = with_events(resolve_model(model, events), events)
     if isinstance(buffer, _Redistributing) and buffer._wrapped:
         raise ValueError(
             "a buffer with wrapped=True gets what agents observe, with their position, from the "

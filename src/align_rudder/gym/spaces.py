@@ -179,12 +179,34 @@ def _choices(space: spaces.Space[Any]) -> spaces.MultiDiscrete | None:
     return spaces.MultiDiscrete((high - low + 1).astype(np.int64), start=low.astype(np.int64))
 
 
-def _one_hots(space: spaces.MultiDiscrete, obs: Any, batch: tuple[int, ...]) -> np.ndarray:
-    """Return the one-hots of choices, one after the other; what is out of bounds is at the end."""
-    at = np.clip(np.asarray(obs).astype(np.int64) - space.start, 0, space.nvec - 1)
-    at = at.reshape(*batch, -1)
-    ones = [np.eye(int(n), dtype=np.float32)[at[..., i]] for i, n in enumerate(space.nvec.ravel())]
+def _one_hots(
+    space: spaces.MultiDiscrete, obs: Any, batch: tuple[int, ...], name: str = "the observation"
+) -> np.ndarray:
+    """Return the one-hots of choices, one after the other.
+
+    Args:
+        space: The choices.
+        obs: What was chosen, or a batch of that.
+        batch: The shape of the batch.
+        name: What the observation is called if it is out of bounds.
+    """
+    start, count = space.start.ravel(), space.nvec.ravel()
+    at = np.asarray(obs).astype(np.int64).reshape(*batch, -1) - start
+    if ((at < 0) | (at >= count)).any():
+        *_, i = np.argwhere((at < 0) | (at >= count))[0]
+        where = name if space.shape == () else f"{name}[{i}]"
+        _refuse(where, at[..., i], int(start[i]), int(count[i]))
+    ones = [np.eye(int(n), dtype=np.float32)[at[..., i]] for i, n in enumerate(count)]
     return np.concatenate(ones, axis=-1)
+
+
+def _refuse(name: str, at: np.ndarray, start: int, count: int) -> None:
+    """Raise a `ValueError` for a number of which one or more lie outside of the space."""
+    bad = at[(at < 0) | (at >= count)].flat[0] + start
+    raise ValueError(
+        f"{name} is {bad}, but the observation space says {start} to {start + count - 1}; let the "
+        "environment return what its space declares, or declare a larger one"
+    )
 
 
 def _bounds(space: spaces.Space[Any]) -> tuple[np.ndarray, np.ndarray] | None:
@@ -210,18 +232,26 @@ def _parts(space: spaces.Dict | spaces.Tuple) -> list[spaces.Space[Any]]:
     return [*space.values()] if isinstance(space, spaces.Dict) else [*space]
 
 
-def _flat(space: spaces.Space[Any], obs: Any, batch: tuple[int, ...]) -> np.ndarray:
+def _flat(
+    space: spaces.Space[Any], obs: Any, batch: tuple[int, ...], name: str = "the observation"
+) -> np.ndarray:
     """Return an observation, or a batch of them, as one vector (…, d); numbers are one-hot."""
     if isinstance(space, spaces.Dict):
-        parts = [_flat(part, obs[key], batch) for key, part in space.items()]
+        parts = [_flat(part, obs[key], batch, f"{name}[{key!r}]") for key, part in space.items()]
         return np.concatenate(parts, axis=-1)
     if isinstance(space, spaces.Tuple):
-        parts = [_flat(part, seen, batch) for part, seen in zip(space, obs, strict=True)]
+        parts = [
+            _flat(part, seen, batch, f"{name}[{i}]")
+            for i, (part, seen) in enumerate(zip(space, obs, strict=True))
+        ]
         return np.concatenate(parts, axis=-1)
     if isinstance(space, spaces.Discrete):
-        return np.eye(int(space.n), dtype=np.float32)[np.asarray(obs) - int(space.start)]
+        at, n = np.asarray(obs) - int(space.start), int(space.n)
+        if ((at < 0) | (at >= n)).any():
+            _refuse(name, at, int(space.start), n)
+        return np.eye(n, dtype=np.float32)[at]
     if (choices := _choices(space)) is not None:
-        return _one_hots(choices, obs, batch)
+        return _one_hots(choices, obs, batch, name)
     return np.asarray(obs, np.float32).reshape(*batch, -1)
 
 

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from align_rudder.episodes import tree_index
+from align_rudder.gym.cautions import UnknownStates, UnknownSymbols
 from align_rudder.gym.logs import EventFunction, with_events
 from align_rudder.gym.spaces import batch_tree
 from align_rudder.gym.wrapper import Redistributing, copied, paid_by_environment
@@ -58,7 +59,8 @@ class RedistributeReward(VectorWrapper, Redistributing):
         VectorWrapper.__init__(self, env)
         observed = {"observe_progress": observe_progress, "events": events}
         self._set_up(model, settlement, gamma, fade, successes, **observed)
-        self._stream = with_events(self.model, events).vector_stream(env.num_envs)
+        named = with_events(self.model, events)
+        self._stream = named.vector_stream(env.num_envs)
         self._accounts = Accounts(self.settlement, env.num_envs, self.model.return_range_)
         self._past = self._accounts.past
         mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
@@ -68,6 +70,8 @@ class RedistributeReward(VectorWrapper, Redistributing):
         if self._progress is not None:
             self.single_observation_space = self._progress.space
             self.observation_space = batch_space(self._progress.space, env.num_envs)
+        self._symbols = UnknownSymbols(named, env.num_envs)
+        self._states = UnknownStates(named, space)
         self._ended = np.zeros(env.num_envs, bool)
 
     def _restart(self, obs: Any, mask: np.ndarray | None) -> None:
@@ -122,6 +126,8 @@ class RedistributeReward(VectorWrapper, Redistributing):
         share = stream.step(
             self._obs, actions, rewards, reached, _Infos(infos, done, same_step), stepped
         )
+        self._symbols.see(stream.events, done)
+        self._states.see(reached)
         for key, values in (
             ("original_reward", rewards),
             ("redistributed", stream.given.copy()),

@@ -13,9 +13,11 @@ from gymnasium.utils import RecordConstructorArgs
 
 from align_rudder._warnings import warn
 from align_rudder.files import Number, check_values
+from align_rudder.gym.cautions import UnknownStates, UnknownSymbols
 from align_rudder.gym.logs import EventFunction, with_events
 from align_rudder.gym.spaces import ProgressSpace
 from align_rudder.settlement import Account, Past, Settlement
+from align_rudder.storage import needs_function
 from align_rudder.streams import AnyStream, AnyVectorStream, RewardModel
 
 __all__ = [
@@ -29,13 +31,22 @@ __all__ = [
 ]
 
 
-def resolve_model(model: RewardModel | str | os.PathLike[str]) -> RewardModel:
-    """Return a fitted model, loaded from a path if need be."""
+def resolve_model(
+    model: RewardModel | str | os.PathLike[str], events: EventFunction | None = None
+) -> RewardModel:
+    """Return a fitted model, loaded from a path if need be, with its event function if it has one.
+
+    Args:
+        model: A model, or the path of one.
+        events: What happened in a step; a model of event logs does without (see `with_events`).
+    """
     if isinstance(model, (str, os.PathLike)):
         from align_rudder.baselines.lstm import LstmRudder
         from align_rudder.model import AlignRudder
 
-        return LstmRudder.load(model) if LstmRudder.wrote(model) else AlignRudder.load(model)
+        if LstmRudder.wrote(model):
+            return LstmRudder.load(model)
+        return AlignRudder.load(model, events if needs_function(model) else None)
     if not hasattr(model, "stream"):
         raise ValueError(
             f"model is a {type(model).__name__}; give a fitted AlignRudder or its path (or an "
@@ -132,7 +143,7 @@ class Redistributing(RecordConstructorArgs):
             _disable_deepcopy=True,
         )
         self.settlement = Settlement(settlement, gamma, fade, successes)
-        self.model = resolve_model(model)
+        self.model = resolve_model(model, others.get("events"))
         self._obs: Any = None
         self._seen_info = self._seen_unfinished = False
 
@@ -182,7 +193,8 @@ class RedistributeReward(gym.Wrapper, Redistributing):
 
     Args:
         env: The environment.
-        model: A fitted model, or the path of a saved one, which `env.spec` can then store.
+        model: A fitted model, or the path of a saved one. Both are in `env.spec`, of which only a
+            path can be written as JSON: save the model before, and give the path.
         settlement: "annealed" (shares are paid less with each success, in the end the environment's
             reward alone), "even" and "mean" (what is too much is taken back over the steps: the sum
             is the return), "potential" (keeps the best policies exactly), "last" (on the last step)
@@ -194,7 +206,8 @@ class RedistributeReward(gym.Wrapper, Redistributing):
             redistributed reward depends on what was done before; the position stands for it, so
             that the reward is Markov again, but for episodes that came there by alignments of
             different worth. A model without positions (an LSTM) has nothing to append.
-        events: For a model of event logs (`fit_events`): what happened in a step, as a function
+        events: For a model of event logs (`fit_events`), and for the path of a model whose events
+            come from a function: what happened in a step, as a function
             `(obs, action, reward, next_obs, info) -> symbol or None`.
 
     Notes:
@@ -219,13 +232,15 @@ class RedistributeReward(gym.Wrapper, Redistributing):
         gym.Wrapper.__init__(self, env)
         observed = {"observe_progress": observe_progress, "events": events}
         self._set_up(model, settlement, gamma, fade, successes, **observed)
-        self._stream = with_events(self.model, events).stream()
+        named = with_events(self.model, events)
+        self._stream = named.stream()
         self._account = Account(self.settlement, self.model.return_range_)
         self._past = self._account.past
         space = env.observation_space
         self._progress = self._progress_of(self._stream, space, observe_progress)
         if self._progress is not None:
             self.observation_space = self._progress.space
+        self._symbols, self._states = UnknownSymbols(named), UnknownStates(named, space)
         self._running = False
 
     def reset(
@@ -265,6 +280,8 @@ class RedistributeReward(gym.Wrapper, Redistributing):
             "strategy": stream.strategy,
             "weight": self._account.weight,
         }
+        self._symbols.see([stream.event], [terminated or truncated])
+        self._states.see(obs)
         if terminated or truncated:
             info["correction"] = stream.correction
             self._running = False

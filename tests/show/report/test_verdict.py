@@ -79,6 +79,8 @@ def doubtful(what):
     if what == "What a random policy earns is not known":
         way = ar.Episode(np.repeat([[0.0], [4.0], [9.0]], 9, axis=0), np.zeros(26), np.eye(26)[-1])
         return ar.AlignRudder(ar.FeatureEvents(3, gamma=0.9), strategies=1).fit([way] * 4)
+    if what == "A few demonstrations do not show":
+        return ar.AlignRudder().fit_events(["ABCD", "ABD"])
     return ar.AlignRudder(strategies=1).fit_events([[1, "1", "x"]] * 3)
 
 
@@ -91,6 +93,7 @@ def doubtful(what):
         "A strategy has 31 sub-goals",
         "There is an event at nearly every step",
         "What a random policy earns is not known",
+        "A few demonstrations do not show",
         "Different kinds of event have the same name: 1.",
     ],
 )
