@@ -33,9 +33,10 @@ __all__ = ["Reproduce", "Tune"]
 
 _METHODS = (
     f"Methods to run: {', '.join(COMPARED)}; variants of Align-RUDDER: {', '.join(VARIANTS)}; of "
-    f"rooms and poor: {', '.join(FAIR)}; of {KEY_CHEST}: {', '.join(MODELS)}; of {RECIPES}: "
-    f"{', '.join(RECIPE_METHODS)}; of {NETWORKS}: {', '.join(NETWORK_METHODS)}. All of the study "
-    f"if left out. The LSTMs need the extra jax, {NETWORKS} the extra networks."
+    f"rooms, poor, stochastic and scaling: {', '.join(FAIR)}; of {KEY_CHEST}: "
+    f"{', '.join(MODELS)}; of {RECIPES}: {', '.join(RECIPE_METHODS)}; of {NETWORKS}: "
+    f"{', '.join(NETWORK_METHODS)}. All of the study if left out. The LSTMs need the extra jax, "
+    f"{NETWORKS} the extra networks."
 )
 
 

@@ -9,6 +9,7 @@ from align_rudder.studies.rooms.fair import SAMPLE
 from align_rudder.studies.rooms.methods import (
     COMPARED,
     FAIR,
+    LONGER,
     METHODS,
     MODELS,
     POOR,
@@ -35,7 +36,7 @@ def test_models_have_events():
 
 
 def test_methods_of_one_figure_can_be_told_apart():
-    for drawn in (COMPARED, ("align-rudder", *VARIANTS), FAIR, POOR):
+    for drawn in (COMPARED, ("align-rudder", *VARIANTS), FAIR, POOR, LONGER):
         assert len({METHODS[name].color for name in drawn}) == len(drawn)
         assert len({METHODS[name].marker for name in drawn}) == len(drawn)
         assert len({METHODS[name].label for name in drawn}) == len(drawn)
@@ -50,6 +51,7 @@ def test_the_chosen_parameters_come_from_the_grids():
     for name in FAIR:
         assert poor[name] in METHODS[name].configurations()
     assert poor["top-5"] == {**poor["default"], "options": {"top_n": 5}}
+    assert chosen["undiscounted"] == chosen["control"]
     assert chosen["kappa"] == {**chosen["align-rudder"], "method": "kappa"}
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,8 @@ import pytest
 from align_rudder.baselines import Protocol, learn_q
 from align_rudder.studies import key_chest
 from align_rudder.studies.rooms.methods import chosen_parameters
-from align_rudder.studies.rooms.settings import Setting, environment
-from align_rudder.studies.rooms.studies import configuration
+from align_rudder.studies.rooms.settings import SEARCHES, STUDIES, Setting, environment
+from align_rudder.studies.rooms.studies import configuration, protocol_of
 from align_rudder.studies.rooms.trials import TrialRecord, curve_points, run_trial
 from align_rudder.studies.rooms.tune import configuration as tuning
 
@@ -48,18 +49,20 @@ CHEAP = [
     *(("four-rooms", method, 50, 1) for method in ("sqil", "sqil-absorbing", "gail-absorbing")),
     *(("eight-rooms", method, 5, 2) for method in ("align-rudder", "control", "sqil-absorbing")),
     ("eight-rooms", "dqfd", 50, 1),
-    ("stochastic", "align-rudder", 10, 0),
-    ("stochastic", "bc-q", 5, 3),
+    ("stochastic", "default", 10, 0),
+    *(("stochastic", method, 5, 3) for method in ("unordered", "q-lambda", "gail-discounted")),
     *(("variants", method, 10, 0) for method in ("direct", "kappa", "subtasks")),
     ("clusters", "align-rudder", 2, 0),
-    ("scaling", "align-rudder", 10, 0),
+    *(("scaling", method, 10, 0) for method in ("default", "q-lambda", "rrd")),
+    *(("poor", method, 10, 80_003) for method in ("default", "unordered", "q-lambda", "top-5")),
 ]
 
 
 @pytest.mark.parametrize(("study", "method", "demos", "seed"), CHEAP)
 def test_committed_trials_run_again_byte_by_byte(study, method, demos, seed):
     config, lines = stored(study)
-    protocol = Protocol(**config["protocol"])
+    protocol = protocol_of(study)
+    assert config["protocol"] == asdict(protocol)
     rows = zip(lines[1:], map(TrialRecord.parse, csv.DictReader(lines)), strict=True)
     line, record = next(
         (line, record)
@@ -77,17 +80,21 @@ def test_committed_detections_run_again_byte_by_byte(model):
     assert ",".join(key_chest.detect(model, 2, 0, int(line.split(",")[3])).row()) == line
 
 
-@pytest.mark.parametrize(
-    "study", ["four-rooms", "eight-rooms", "stochastic", "clusters", "variants", "scaling"]
-)
+@pytest.mark.parametrize("study", STUDIES)
 def test_committed_results_can_be_gone_on_with(study):
     """The configuration is the one of today, so that more trials may be added to them."""
     config, _ = stored(study)
-    ours = configuration(study, chosen_parameters(), Protocol())
+    ours = configuration(study, chosen_parameters(study=study), protocol_of(study))
     assert json.loads(json.dumps(ours)) == config
 
 
 def test_the_committed_tuning_can_be_gone_on_with():
-    config = json.loads((RESULTS / "tune" / "config.json").read_text())
-    assert json.loads(json.dumps(tuning(Protocol(max_episodes=3000)))) == config
+    for search, folder, cap in (
+        ("paper", "tune", 3000),
+        ("rooms", "tune-rooms", 3000),
+        ("poor", "tune-poor", 1500),
+    ):
+        config = json.loads((RESULTS / folder / "config.json").read_text())
+        protocol = protocol_of(SEARCHES[search].study, cap)
+        assert json.loads(json.dumps(tuning(protocol, search))) == config
     assert stored("key-chest")[0] == key_chest.CONFIG

@@ -130,4 +130,12 @@ FAIR_METHODS: dict[str, RoomsMethod] = {
     ),
     "top-5": _variant("the best five alone", "yellow", ">", options={"top_n": 5}),
     "even": _variant('settlement "even"', "#555555", "1", settlement="even"),
+    "undiscounted": RoomsMethod(
+        "BC+Q(λ), γ = 1, as in the paper's protocol",
+        "gray",
+        "X",
+        {},
+        learner="learn_q",
+        base="control",
+    ),
 }

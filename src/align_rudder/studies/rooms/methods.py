@@ -22,6 +22,7 @@ __all__ = [
     "COMPARED",
     "FAIR",
     "KEY_CHEST",
+    "LONGER",
     "METHODS",
     "MODELS",
     "POOR",
@@ -167,7 +168,8 @@ VARIANTS = tuple(name for name, method in _PAPER.items() if not method.grid)
 
 METHODS: dict[str, RoomsMethod] = {**_PAPER, **FAIR_METHODS}
 FAIR = tuple(name for name, method in FAIR_METHODS.items() if method.grid)
-POOR = tuple(FAIR_METHODS)
+POOR = tuple(n for n, method in FAIR_METHODS.items() if method.grid or method.base == "default")
+LONGER = (*FAIR, "undiscounted")
 
 
 @dataclass(frozen=True)

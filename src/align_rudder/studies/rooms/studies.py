@@ -73,7 +73,8 @@ def run_study(
     """
     scope, protocol = scope or Scope(), protocol or protocol_of(study)
     settings = settings_of(study, scope.methods, scope.demos)
-    seeds = range(scope.trials or STUDIES[study].trials)
+    first = STUDIES[study].first_seed
+    seeds = range(first, first + (scope.trials or STUDIES[study].trials))
     config = configuration(study, parameters, protocol)
     with open_trials(Path(out) / study, config, TrialRecord) as store:
         run_settings(
@@ -114,7 +115,7 @@ def _report(
         if compared is not None and study != "variants":
             tables.append(compared)
         panels.append((title, group))
-    figures = {"episodes": demonstration_figure(panels, cap)} if panels else {}
+    figures = {"episodes": demonstration_figure(panels, cap, goal)} if panels else {}
     if published:
         few = sorted({s.setting.demos for s in found})[:3]
         figures["curves"] = learning_curves(records, few, protocol)
