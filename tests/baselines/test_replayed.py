@@ -88,9 +88,7 @@ def test_replays_save_episodes():
         for replays, found in needed.items():
             judged = Protocol(max_episodes=1500, target=target, evaluation_epsilon=0.0)
             options = {"learning_rate": 0.1, "trace": 0.5, "gamma": 0.97, "initial_scale": 0.1}
-            result = learn_q(
-                env.mdp, demos, seed=seed, replays=replays, protocol=judged, **options
-            )
+            result = learn_q(env.mdp, demos, seed=seed, replays=replays, protocol=judged, **options)
             found.append(result.episodes)
     assert np.mean(needed[10]) < 0.7 * np.mean(needed[0])
 

@@ -156,6 +156,13 @@ def learn_align_rudder(
     trial = Trial(mdp, demonstrations, protocol, seed, returns)
     profile, n_tables = profile_of(model, mdp, events, kind, progress, subtasks)
     seen = 1 if method == "direct" else int(window)
-    numbers = (float(learning_rate), float(trace), seen, float(gamma), bool(bootstrap), int(replays))
+    numbers = (
+        float(learning_rate),
+        float(trace),
+        seen,
+        float(gamma),
+        bool(bootstrap),
+        int(replays),
+    )
     initial = trial.cloned(initial_scale, initial_mean)
     return run_tables(trial, initial, profile, n_tables, (methods[method], *numbers))

@@ -76,9 +76,7 @@ def trace_rule(
     return TRACE, float(learning_rate), float(trace), 1, float(gamma), True, int(replays)
 
 
-def _fill(
-    q: np.ndarray, profile: tuple[Any, ...], rule: Any, memory: Paid, trial: Trial
-) -> None:
+def _fill(q: np.ndarray, profile: tuple[Any, ...], rule: Any, memory: Paid, trial: Trial) -> None:
     """Put the demonstrations into the memory, as the agent would be paid for them."""
     method, _, *others = rule
     unchanged = (method, 0.0, *others[:-1], 0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from align_rudder.studies.rooms.methods import FAIR, POOR, chosen_parameters
+from align_rudder.studies.rooms.methods import FAIR, POOR, REPLAYED, chosen_parameters
 from align_rudder.studies.rooms.settings import STUDIES
 from align_rudder.studies.rooms.tune import FIRST_SEED
 
@@ -33,8 +33,8 @@ def poor():
 def test_poor_was_run_with_what_tuning_chose():
     tuned = json.loads((RESULTS / "tune-poor" / "hyperparameters.json").read_text())["parameters"]
     chosen = chosen_parameters(study="poor")
-    assert set(tuned) == set(FAIR)
-    assert all(chosen[name] == tuned[name] for name in FAIR)
+    assert set(tuned) == {*FAIR, *REPLAYED}
+    assert all(chosen[name] == tuned[name] for name in tuned)
     used = json.loads((RESULTS / "poor" / "config.json").read_text())["parameters"]
     assert used == {name: chosen[name] for name in POOR}
 
@@ -78,6 +78,19 @@ def test_the_page_says_where_ours_is_ahead_of_the_control(poor):
     assert f"it needs {low:.0%} to {high:.0%} of the control's".replace("%", " %") in page
     ours, control = poor["default", 0.5, 10], poor["q-lambda", 0.5, 10]
     assert mannwhitneyu(ours, control, alternative="less").pvalue < 1e-6
+
+
+def test_replay_is_what_puts_rrd_ahead(poor):
+    """What the page says: the control that replays as RRD does needs fewer episodes still."""
+    for share, n in [(share, n) for share in (0.3, 0.5, 0.7) for n in (2, 5, 10)]:
+        control, rrd = poor["q-lambda-replayed", share, n], poor["rrd", share, n]
+        assert mannwhitneyu(control, rrd, alternative="less").pvalue < 0.01
+        ours = poor["replayed", share, n]
+        assert np.mean(ours) < 0.65 * np.mean(poor["default", share, n])
+        if share == 0.3:
+            assert mannwhitneyu(ours, control, alternative="less").pvalue > 0.4
+        elif n == 2:
+            assert mannwhitneyu(ours, control, alternative="less").pvalue < 1e-7
 
 
 def test_the_page_has_the_medians_of_longer_rooms():

@@ -11,7 +11,7 @@ from typing import Any
 
 from align_rudder.studies.rooms.method import RoomsMethod
 
-__all__ = ["FAIR_METHODS", "SAMPLE"]
+__all__ = ["FAIR_METHODS", "REPLAYED_METHODS", "SAMPLE"]
 
 # Wide enough that a choice inside is one; the product is sampled.
 _INITIAL = {
@@ -130,6 +130,7 @@ FAIR_METHODS: dict[str, RoomsMethod] = {
     ),
     "top-5": _variant("the best five alone", "yellow", ">", options={"top_n": 5}),
     "even": _variant('settlement "even"', "#555555", "1", settlement="even"),
+    "untuned": replace(_variant("with the library's defaults", "#D1495B", "2"), base=""),
     "undiscounted": RoomsMethod(
         "BC+Q(λ), γ = 1, as in the paper's protocol",
         "gray",
@@ -139,3 +140,17 @@ FAIR_METHODS: dict[str, RoomsMethod] = {
         base="control",
     ),
 }
+
+_AGAIN = {**_TRACES, "trace": (0.3, 0.5, 0.7, 0.8, 0.9)}
+REPLAYED_METHODS: dict[str, RoomsMethod] = {
+    "replayed": _fair(
+        "Align-RUDDER, replayed", "learn_align_rudder", "#A03A00", "d", _AGAIN, replays=10
+    ),
+    "unordered-replayed": _fair(
+        "events without aligning, replayed", "learn_unordered", "#B37A00", "3", _AGAIN, replays=10
+    ),
+    "q-lambda-replayed": _fair(
+        "BC+Q(λ), the control, replayed", "learn_q", "#005C40", "4", _AGAIN, replays=10
+    ),
+}
+"""Learners that go back to episodes as IRCR, RRD, DQfD and SQIL do: what replay alone is worth."""

@@ -15,7 +15,7 @@ from typing import Any
 from align_rudder.files import Table, kind_like
 from align_rudder.presets import PAPER
 from align_rudder.studies.hyperparameters import parameters_in
-from align_rudder.studies.rooms.fair import FAIR_METHODS
+from align_rudder.studies.rooms.fair import FAIR_METHODS, REPLAYED_METHODS
 from align_rudder.studies.rooms.method import RoomsMethod
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "METHODS",
     "MODELS",
     "POOR",
+    "REPLAYED",
     "VARIANTS",
     "Model",
     "chosen_parameters",
@@ -166,9 +167,10 @@ _PAPER: dict[str, RoomsMethod] = {
 COMPARED = tuple(name for name, method in _PAPER.items() if method.grid)
 VARIANTS = tuple(name for name, method in _PAPER.items() if not method.grid)
 
-METHODS: dict[str, RoomsMethod] = {**_PAPER, **FAIR_METHODS}
+METHODS: dict[str, RoomsMethod] = {**_PAPER, **FAIR_METHODS, **REPLAYED_METHODS}
 FAIR = tuple(name for name, method in FAIR_METHODS.items() if method.grid)
-POOR = tuple(n for n, method in FAIR_METHODS.items() if method.grid or method.base == "default")
+REPLAYED = tuple(REPLAYED_METHODS)
+POOR = (*(name for name in FAIR_METHODS if name != "undiscounted"), *REPLAYED)
 LONGER = (*FAIR, "undiscounted")
 
 

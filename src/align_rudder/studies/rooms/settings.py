@@ -18,6 +18,7 @@ from align_rudder.studies.rooms.methods import (
     KEY_CHEST,
     LONGER,
     POOR,
+    REPLAYED,
     VARIANTS,
 )
 
@@ -139,7 +140,7 @@ SEARCHES = {
     "paper": Search(COMPARED, _BOTH, "both tasks, (2, 10) demonstrations", "four-rooms", 10),
     "rooms": Search(FAIR, _BOTH, "both tasks, 2 and 10 demonstrations", "rooms", 5),
     "poor": Search(
-        FAIR,
+        (*FAIR, *REPLAYED),
         _RANDOM,
         "30, 50 and 70 % random actions, 2 and 10 demonstrations",
         "poor",
