@@ -340,11 +340,12 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     path = given.out / ("deep-tune.jsonl" if given.tune else "deep.jsonl")
-    first = {task: TUNING if given.tune else TASKS[task]().first for task in given.tasks}
+    first = {task: TUNING if given.tune else TASKS[task]().first for task in TASKS}
+    n_seeds = given.seeds or (1 if given.tune else 3)
     jobs = [
         (task, learner, way, first[task] + k, settings)
         for way in given.ways
-        for k in range(given.seeds or (1 if given.tune else 3))
+        for k in range(n_seeds)
         for learner in given.learners
         for task in given.tasks
         for settings in (GRIDS[learner] if given.tune else [settings_of(learner, way, task)])
@@ -355,6 +356,8 @@ def main() -> None:
     if not given.table:
         run(path, jobs, given.jobs, time.time() + 60 * given.minutes)
     rows = list(JsonRows(path).read())
+    if not given.tune:
+        rows = [r for r in rows if r["seed"] < first[r["task"]] + n_seeds]
     text = "\n\n".join(table(rows, learner) for learner in SHARE)
     print(text)
     if not given.tune:

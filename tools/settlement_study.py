@@ -2,7 +2,8 @@
 
     python tools/settlement_study.py --trials 20
 
-writes `results/settlement/tabular.json` and the table in `docs/method.md`. Each learner is Q(λ)
+runs what `results/settlement/tabular.json` does not hold and writes it, and the table in
+`docs/method.md`; delete the file to run everything again. Each learner is Q(λ)
 with γ = 0.99, λ = 0.8 and a learning rate of 0.2, cloned from the demonstrations where these have
 states. These and the way of aligning were chosen on seeds below 30000, where the study begins.
 """
@@ -28,15 +29,18 @@ from align_rudder.baselines import (
     learn_q,
     rollout,
 )
+from align_rudder.settlement import Settlement
 from align_rudder.tasks import RecipesEnv, RoomsEnv
 from align_rudder.tasks.mdp import optimal_policy
 
 ROOT = Path(__file__).parents[1]
+PATH = ROOT / "results" / "settlement" / "tabular.json"
 FIRST, CAP = 30_000, 3000
 RULE = {"learning_rate": 0.2, "trace": 0.8, "gamma": 0.99}
 SETTLEMENTS = ("mean", "annealed", "even", "potential", "last", "beside")
 WAYS: dict[str, dict[str, Any]] = {
     "plain reward": {},
+    "position observed, nothing paid on the way": {"settlement": Settlement(successes=0)},
     **{kind: {"settlement": kind} for kind in SETTLEMENTS},
     "shares alone (the paper's tables)": {"settlement": None},
     "mean, order paid less (skip=1)": {"settlement": "mean", "skip": 1.0},
@@ -131,22 +135,40 @@ def table(results: dict[str, dict[str, list[int]]]) -> str:
     return "\n".join(lines)
 
 
+def known(about: dict[str, Any]) -> dict[str, dict[str, list[int]]]:
+    """Return the episodes of the trials that were run before with these settings."""
+    if not PATH.exists():
+        return {}
+    kept = json.loads(PATH.read_text("utf-8"))
+    if kept["settings"] != about:
+        raise ValueError(
+            f"{PATH} was made with {kept['settings']}, not {about}; delete it to run all trials"
+        )
+    return kept["episodes"]
+
+
 def main() -> None:
-    """Run all trials, write the file and the table."""
+    """Run the trials that are missing, write the file and the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--trials", type=int, default=20, help="trials of each cell")
     parser.add_argument("--jobs", type=int, default=-1, help="processes")
     args = parser.parse_args()
-    jobs = [(t, w, FIRST + s) for t in TASKS for w in WAYS for s in range(args.trials)]
+    about = {"first_seed": FIRST, "cap": CAP, "trials": args.trials, **RULE}
+    there = known(about)
+    jobs = [
+        (t, w, FIRST + s)
+        for t in TASKS
+        for w in WAYS
+        if w not in there.get(t, {})
+        for s in range(args.trials)
+    ]
     run = Parallel(n_jobs=args.jobs, return_as="generator", batch_size=8)
     found = list(tqdm(run(delayed(one)(*job) for job in jobs), total=len(jobs)))
-    results: dict[str, dict[str, list[int]]] = {t: {w: [] for w in WAYS} for t in TASKS}
+    results = {t: {w: list(there.get(t, {}).get(w, [])) for w in WAYS} for t in TASKS}
     for (task, way, _), episodes in zip(jobs, found, strict=True):
         results[task][way].append(int(episodes))
-    path = ROOT / "results" / "settlement" / "tabular.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    about = {"first_seed": FIRST, "cap": CAP, "trials": args.trials, **RULE}
-    path.write_text(json.dumps({"settings": about, "episodes": results}, indent=1) + "\n", "utf-8")
+    PATH.parent.mkdir(parents=True, exist_ok=True)
+    PATH.write_text(json.dumps({"settings": about, "episodes": results}, indent=1) + "\n", "utf-8")
     text = table(results)
     print(text)
     page = ROOT / "docs" / "method.md"
