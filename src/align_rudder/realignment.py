@@ -80,7 +80,7 @@ def pruned(part: Part, null: Null, engine: str, refine: int, evident: bool) -> P
 
     An alignment with scores −ln p, to which rare events matter less, takes its place where there
     is more evidence for it. That begins with the present one if the strategy is `evident` from
-    it. If no column is more than chance, `columns` stays None, and a share decides.
+    it. So does one along what all sequences hold in order, if it has no fewer columns. If no column is more than chance, `columns` stays None, and a share decides.
     """
     alignment = part.alignment
     kept = kept_columns(alignment.matrix, null)
@@ -88,7 +88,9 @@ def pruned(part: Part, null: Null, engine: str, refine: int, evident: bool) -> P
         plain = _plain(alignment.sequences, null)
         matrix, rounds = (alignment.matrix, 1) if evident else (None, _ROUNDS)
         alignment, kept = _again(alignment, kept, null, engine, plain, rounds, matrix)
-        alignment, kept = max([(alignment, kept), _in_common(alignment, null)], key=_evidence)
+        other, found = _in_common(alignment, null)
+        if found.evidence > kept.evidence and len(found.columns) >= len(kept.columns):
+            alignment, kept = other, found
     if not len(kept.columns):
         return part
     alignment, kept = _for_kept(alignment, kept, null, engine, refine)
