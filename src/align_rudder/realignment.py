@@ -80,7 +80,8 @@ def pruned(part: Part, null: Null, engine: str, refine: int, evident: bool) -> P
 
     An alignment with scores −ln p, to which rare events matter less, takes its place where there
     is more evidence for it. That begins with the present one if the strategy is `evident` from
-    it. So does one along what all sequences hold in order, if it has no fewer columns. If no column is more than chance, `columns` stays None, and a share decides.
+    it. So does one along what all sequences hold in order, if it has no fewer columns. If no column
+    is more than chance, `columns` stays None, and a share decides.
     """
     alignment = part.alignment
     kept = kept_columns(alignment.matrix, null)
