@@ -15,6 +15,7 @@ from align_rudder.filling import filled
 from align_rudder.groups import LEAST, Group, Part
 from align_rudder.null import Null
 from align_rudder.scoring import log_frequency, quantise
+from align_rudder.subsequence import along, common_subsequence
 
 __all__ = ["n_terms", "pruned", "with_log_scores"]
 
@@ -59,6 +60,7 @@ def with_log_scores(
     scores = quantise(guide.scores, n_terms(sequences))[0]
     other = Guide.of(sequences, _plain(sequences, null), gap, progress)
     found = [refined(guide, 0, refine), refined(other, 1, _ROUNDS - 1)]
+    found.append(_in_common(found[0][0], null))
     whole = _whole(found, null, engine, refine)
     if whole is not None:
         return whole, [], other
@@ -78,7 +80,8 @@ def pruned(part: Part, null: Null, engine: str, refine: int, evident: bool) -> P
 
     An alignment with scores −ln p, to which rare events matter less, takes its place where there
     is more evidence for it. That begins with the present one if the strategy is `evident` from
-    it. If no column is more than chance, `columns` stays None, and a share decides.
+    it. So does one along what all sequences hold in order, if it has no fewer columns. If no column
+    is more than chance, `columns` stays None, and a share decides.
     """
     alignment = part.alignment
     kept = kept_columns(alignment.matrix, null)
@@ -86,6 +89,9 @@ def pruned(part: Part, null: Null, engine: str, refine: int, evident: bool) -> P
         plain = _plain(alignment.sequences, null)
         matrix, rounds = (alignment.matrix, 1) if evident else (None, _ROUNDS)
         alignment, kept = _again(alignment, kept, null, engine, plain, rounds, matrix)
+        other, found = _in_common(alignment, null)
+        if found.evidence > kept.evidence and len(found.columns) >= len(kept.columns):
+            alignment, kept = other, found
     if not len(kept.columns):
         return part
     alignment, kept = _for_kept(alignment, kept, null, engine, refine)
@@ -109,7 +115,7 @@ def _whole(
     found: Sequence[tuple[Alignment, Kept]], null: Null, engine: str, refine: int
 ) -> Part | None:
     """Return all demonstrations as one strategy if one of their alignments shows it."""
-    for alignment, kept in sorted(found, key=lambda one: -one[1].evidence):
+    for alignment, kept in sorted(found, key=_evidence, reverse=True):
         if not len(kept.columns):
             continue
         alignment, kept = _for_kept(alignment, kept, null, engine, refine)
@@ -117,6 +123,20 @@ def _whole(
         if kept.evidence >= LEAST and directed > 0:
             return Part(np.arange(len(alignment)), alignment, kept.columns)
     return None
+
+
+def _in_common(alignment: Alignment, null: Null) -> tuple[Alignment, Kept]:
+    """Align along what all sequences hold in the same order.
+
+    Where none lacks an event that matters, but many events lie between, this finds more.
+    """
+    sequences = alignment.sequences
+    matrix = along(sequences, common_subsequence(sequences, len(null.p)))
+    return replace(alignment, matrix=matrix), kept_columns(matrix, null)
+
+
+def _evidence(found: tuple[Alignment, Kept]) -> float:
+    return found[1].evidence
 
 
 def _for_kept(

@@ -26,7 +26,7 @@ LAYERS = [
     {"episodes", "fasta"},
     {"events", "scoring", "kernels"},
     {"clustalw", "alignment"},
-    {"null", "evidence", "agreement", "groups", "sampling"},
+    {"null", "evidence", "agreement", "groups", "sampling", "subsequence"},
     {"orders", "branches", "filling", "realignment"},
     {"strategies", "profile"},
     {"settlement"},
