@@ -71,9 +71,7 @@ def _places_after(sequence: Sequence[S], symbols: Sequence[S]) -> np.ndarray:
     return table
 
 
-def _traced(
-    layers: Sequence[tuple[np.ndarray, np.ndarray]], symbols: Sequence[S]
-) -> tuple[S, ...]:
+def _traced(layers: Sequence[tuple[np.ndarray, np.ndarray]], symbols: Sequence[S]) -> tuple[S, ...]:
     """Return the symbols on the way to the first state of the last layer."""
     at, found = 0, []
     for parents, taken in reversed(layers):

@@ -45,7 +45,9 @@ def test_logs_without_anything_in_common_leave_the_reward_of_the_environment(mon
     setting, protocol = Setting(2, method="common-subsequence"), protocol_of(200)
     rule = {"gamma": 0.9, "learning_rate": 0.1, "trace": 0.8, "initial_mean": 0.01}
     found = run_trial(setting, 5, {**rule, "settlement": "even"}, protocol)
-    plain = learn_q(environment(setting, 5).mdp, [], seed=5, returns=[1.0], protocol=protocol, **rule)
+    plain = learn_q(
+        environment(setting, 5).mdp, [], seed=5, returns=[1.0], protocol=protocol, **rule
+    )
     assert (found.episodes, found.steps) == (plain.episodes, plain.steps)
 
 

@@ -23,8 +23,7 @@ def test_the_first_of_more_logs_are_those_of_fewer():
 
 def test_events_are_lost_at_random_and_the_last_logs_are_shuffled():
     whole, lossy, mixed = (
-        logs_of(Setting(12, logs=6, **noise), 7)
-        for noise in ({}, {"missing": 0.1}, {"foreign": 2})
+        logs_of(Setting(12, logs=6, **noise), 7) for noise in ({}, {"missing": 0.1}, {"foreign": 2})
     )
     for log, rest in zip(whole, lossy, strict=True):
         events = iter(log)

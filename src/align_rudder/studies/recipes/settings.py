@@ -90,13 +90,13 @@ AXES = (
     Axis("wrong", "wrong items undo, 4 items", (Setting(4, "undo"),)),
     Axis(
         "missing",
-        "events missing in each of 10 logs, 12 items",
+        "events missing in the logs, 12 items",
         tuple(Setting(12, missing=x) for x in (0.0, 0.05, 0.1)),
         _WITH_LOGS,
     ),
     Axis(
         "foreign",
-        "of 10 logs shuffled, 12 items",
+        "shuffled logs among the 10, 12 items",
         tuple(Setting(12, foreign=n) for n in (0, 1, 2)),
         _WITH_LOGS,
     ),
