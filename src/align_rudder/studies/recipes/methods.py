@@ -41,7 +41,7 @@ class RecipeMethod(Method):
     Attributes:
         knows: What it is given beside the environment's reward and where it stands.
         first: The configuration that is tried first: the learner's defaults for all that learn as
-            ours does, for the others the best that was seen on the seeds of tuning while the lists
+            ours does, for most others the best that was seen on the seeds of tuning while the lists
             were made. A method without a grid is not tuned.
     """
 
