@@ -22,7 +22,7 @@ LAYERS = [
         "presets",
         "sequences",
     },
-    {"text"},
+    {"text", "common"},
     {"episodes", "fasta"},
     {"events", "scoring", "kernels"},
     {"clustalw", "alignment"},

@@ -5,7 +5,7 @@ from inspect import signature
 
 import pytest
 
-from align_rudder.baselines import learn_align_rudder
+from align_rudder.baselines import learn_align_rudder, learn_unordered
 from align_rudder.studies.recipes.methods import (
     BUDGET,
     METHODS,
@@ -34,8 +34,21 @@ def test_every_method_has_the_same_number_of_configurations_and_all_values_come(
 def test_what_is_not_tuned_has_the_defaults_of_the_library():
     assert [name for name in METHODS if name not in TUNED] == ["defaults"]
     assert chosen_parameters()["defaults"] == {}
-    arguments = signature(learn_align_rudder).parameters
-    assert all(arguments[name].default == value for name, value in METHODS[OURS].first.items())
+
+
+@pytest.mark.parametrize(
+    ("name", "learner"),
+    [
+        (OURS, learn_align_rudder),
+        ("shortest-log", learn_align_rudder),
+        ("common-subsequence", learn_align_rudder),
+        ("unordered", learn_unordered),
+    ],
+)
+def test_all_that_learn_as_ours_does_are_tried_with_the_defaults_first(name, learner):
+    arguments, method = signature(learner).parameters, METHODS[name]
+    assert all(arguments[key].default == value for key, value in method.first.items())
+    assert method.grid == METHODS[OURS].grid
 
 
 def test_methods_can_be_told_apart_and_all_are_learned():
@@ -56,9 +69,11 @@ def test_a_file_of_parameters_replaces_those_of_its_methods(tmp_path):
 
 def test_settings_are_there_once_and_may_be_a_part():
     every = settings_of()
-    assert len({*every}) == len(every) == 11 * len(METHODS)
+    with_logs = AXES[-1].methods
+    assert {"q-memory", "rrd", "ircr-absorbing", "gail-inventory"} == {*METHODS} - {*with_logs}
+    assert len({*every}) == len(every) == 11 * len(METHODS) + 4 * len(with_logs)
     assert {s.length for s in settings_of(["rrd"], [50])} == {12}
-    assert sum(len(axis.tasks) for axis in AXES) == 13
+    assert sum(len(axis.tasks) for axis in AXES) == 13 + 6
     with pytest.raises(ValueError, match="3 logs were asked for"):
         settings_of([], [3])
     with pytest.raises(ValueError, match="'dqfd' is not known"):

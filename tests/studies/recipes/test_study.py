@@ -2,19 +2,25 @@
 
 import csv
 import json
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
+from align_rudder.baselines import learn_q
 from align_rudder.cli.main import main
 from align_rudder.runs.workers import Workers
 from align_rudder.studies.recipes.methods import METHODS, chosen_parameters
-from align_rudder.studies.recipes.settings import FIRST_SEED, Setting
+from align_rudder.studies.recipes.settings import AXES, FIRST_SEED, Setting
 from align_rudder.studies.recipes.study import run_recipes
+from align_rudder.studies.recipes.tables import report_tables
 from align_rudder.studies.recipes.trials import RecipeTrial, protocol_of, run_trial
 from align_rudder.studies.recipes.tune import FIRST_SEED as TUNED
 from align_rudder.studies.recipes.tune import tune_recipes
+from align_rudder.studies.recipes.worlds import environment
+from align_rudder.studies.statistics import summarise
 from align_rudder.studies.trials import Scope
 
 PAIR = ("align-rudder", "shortest-log")
@@ -32,6 +38,17 @@ def test_a_trial_repeats_itself_and_is_read_back(name):
     assert first.steps > 0
     row = dict(zip(RecipeTrial.COLUMNS, first.row(), strict=True))
     assert RecipeTrial.parse(row) == first
+
+
+def test_logs_without_anything_in_common_leave_the_reward_of_the_environment(monkeypatch):
+    monkeypatch.setattr("align_rudder.studies.recipes.trials.logs_of", lambda *task: ["AB", "CD"])
+    setting, protocol = Setting(2, method="common-subsequence"), protocol_of(200)
+    rule = {"gamma": 0.9, "learning_rate": 0.1, "trace": 0.8, "initial_mean": 0.01}
+    found = run_trial(setting, 5, {**rule, "settlement": "even"}, protocol)
+    plain = learn_q(
+        environment(setting, 5).mdp, [], seed=5, returns=[1.0], protocol=protocol, **rule
+    )
+    assert (found.episodes, found.steps) == (plain.episodes, plain.steps)
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +73,24 @@ def test_the_tables_are_what_the_rows_say(finished):
         assert line[0] == METHODS[name].label
         assert line[2] == f"{np.median(counts):,.0f} / {counts.mean():,.0f}, {solved}/4"
     p = mannwhitneyu(found["align-rudder"], found["shortest-log"], alternative="less").pvalue
-    assert p_values.rows == [[METHODS["shortest-log"].label, f"{p:.1e}"]]
+    assert p_values.rows == [[*(METHODS[name].label for name in PAIR), f"{p:.1e}"]]
+    assert "unpaired" in p_values.notes[0]
     assert report.data == json.loads((folder / "summary.json").read_text())
     assert (folder / "episodes.png").read_bytes().startswith(b"\x89PNG")
     assert episodes.markdown() in (folder / "tables.md").read_text()
+
+
+def test_both_rows_of_ours_are_compared_with_every_rival():
+    axis, found = AXES[-1], []
+    for k, name in enumerate(axis.methods):
+        setting = replace(axis.tasks[1], method=name)
+        trials = [RecipeTrial(setting, seed, 10 * k + seed, True, 1) for seed in range(5)]
+        found += summarise(trials, [setting])
+    _, p_values = report_tables(found, 400)
+    ours, other, *rivals = (METHODS[name].label for name in axis.methods)
+    wanted = [(ours, other), *product((ours, other), rivals)]
+    assert sorted(row[:2] for row in p_values.rows) == sorted([*pair] for pair in wanted)
+    assert {float(row[2]) for row in p_values.rows} == {4.0e-03}
 
 
 def test_a_study_that_was_stopped_goes_on_and_doubles_nothing(finished, tmp_path):

@@ -21,6 +21,21 @@ def test_the_first_of_more_logs_are_those_of_fewer():
     assert logs_of(Setting(4, logs=2, detours=0.0), 7) != two
 
 
+def test_events_are_lost_at_random_and_the_last_logs_are_shuffled():
+    whole, lossy, mixed = (
+        logs_of(Setting(12, logs=6, **noise), 7) for noise in ({}, {"missing": 0.1}, {"foreign": 2})
+    )
+    for log, rest in zip(whole, lossy, strict=True):
+        events = iter(log)
+        assert all(event in events for event in rest)
+    share = sum(map(len, lossy)) / sum(map(len, whole))
+    assert 0.8 < share < 1
+    assert mixed[:4] == whole[:4]
+    for log, shuffled in zip(whole[4:], mixed[4:], strict=True):
+        assert log != shuffled
+        assert sorted(log) == sorted(shuffled)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_single_log_pays_its_next_event_and_no_other(seed):
     """Whatever comes between, and however rare what comes too early is."""

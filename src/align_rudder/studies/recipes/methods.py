@@ -20,6 +20,7 @@ __all__ = [
     "BUDGET",
     "METHODS",
     "OURS",
+    "OURS_UNTUNED",
     "TUNED",
     "RecipeMethod",
     "chosen_parameters",
@@ -30,6 +31,7 @@ BUDGET = 24
 """Configurations that are tried of each method."""
 
 OURS = "align-rudder"
+OURS_UNTUNED = "defaults"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +40,9 @@ class RecipeMethod(Method):
 
     Attributes:
         knows: What it is given beside the environment's reward and where it stands.
-        first: The configuration that is tried first: the library's defaults for ours, for most
-            rivals the best that was seen on the seeds of tuning while the lists were made. A method
-            without a grid is not tuned.
+        first: The configuration that is tried first: the learner's defaults for all that learn as
+            ours does, for most others the best that was seen on the seeds of tuning while the lists
+            were made. A method without a grid is not tuned.
     """
 
     knows: str
@@ -98,7 +100,7 @@ METHODS: dict[str, RecipeMethod] = {
         knows=f"{_LOGS}, its position",
         first=_SETTLED_FIRST,
     ),
-    "defaults": RecipeMethod(
+    OURS_UNTUNED: RecipeMethod(
         "Align-RUDDER, not tuned",
         "orange",
         "^",
@@ -112,13 +114,15 @@ METHODS: dict[str, RecipeMethod] = {
         "s",
         _SETTLED,
         knows="one log, its position",
-        first={
-            "gamma": 1.0,
-            "learning_rate": 0.4,
-            "trace": 0.5,
-            "initial_mean": 0.0,
-            "settlement": "even",
-        },
+        first=_SETTLED_FIRST,
+    ),
+    "common-subsequence": RecipeMethod(
+        "longest common subsequence, in order",
+        "purple",
+        "v",
+        _SETTLED,
+        knows=f"{_LOGS}, its position",
+        first=_SETTLED_FIRST,
     ),
     "unordered": RecipeMethod(
         "events without aligning",

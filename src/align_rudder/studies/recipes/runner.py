@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from align_rudder.baselines.protocol import Protocol
@@ -40,7 +39,7 @@ def run_settings(
         # Compiles the learners, whose code is then found in the cache by all workers.
         small = protocol_of(protocol.evaluate_every)
         for setting in {setting.method: setting for setting, _ in todo}.values():
-            short = replace(setting, length=2, logs=2, wrong="nothing")
+            short = Setting(2, logs=2, method=setting.method, variant=setting.variant)
             run_trial(short, 0, parameters(setting), small)
 
     def job(setting: Setting, seed: int) -> Job:

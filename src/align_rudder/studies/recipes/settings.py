@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from align_rudder.files import Choice, Kind, Number, Text, Whole
 from align_rudder.studies.method import check_methods
-from align_rudder.studies.recipes.methods import METHODS
+from align_rudder.studies.recipes.methods import METHODS, OURS, OURS_UNTUNED
 
 __all__ = ["AXES", "FIRST_SEED", "LOGS", "RECIPES", "TRIALS", "Axis", "Setting", "settings_of"]
 
@@ -30,6 +30,8 @@ class Setting:
         wrong: What a wrong item does.
         logs: Number of logs.
         detours: Share of items before which logs make a detour.
+        missing: Probability with which each event of a log is lost.
+        foreign: Logs that are shuffled.
         method: Name of the method.
         variant: Index of a configuration of the method; -1 for the chosen one.
     """
@@ -38,6 +40,8 @@ class Setting:
     wrong: str = "nothing"
     logs: int = 10
     detours: float = 0.5
+    missing: float = 0.0
+    foreign: int = 0
     method: str = ""
     variant: int = -1
 
@@ -46,6 +50,8 @@ class Setting:
         "wrong": Choice(("nothing", "undo")),
         "logs": Whole(1),
         "detours": Number(0, 1),
+        "missing": Number(0, 1),
+        "foreign": Whole(0),
         "method": Text(),
         "variant": Whole(-1),
     }
@@ -59,18 +65,41 @@ class Axis:
         name: What differs, as a field of `Setting`.
         title: What the table says of the rest.
         tasks: The tasks, without a method.
+        methods: The methods that are compared.
     """
 
     name: str
     title: str
     tasks: tuple[Setting, ...]
+    methods: tuple[str, ...] = tuple(METHODS)
 
+
+_WITH_LOGS = (
+    OURS,
+    OURS_UNTUNED,
+    "shortest-log",
+    "common-subsequence",
+    "unordered",
+    "gail-events",
+)
 
 AXES = (
     Axis("length", "items of the recipe, 10 logs", tuple(Setting(n) for n in (4, 8, 12, 24))),
     Axis("logs", "logs, 12 items", tuple(Setting(12, logs=n) for n in LOGS)),
     Axis("detours", "detours, 12 items", tuple(Setting(12, detours=x) for x in (0.0, 0.5, 1.0))),
     Axis("wrong", "wrong items undo, 4 items", (Setting(4, "undo"),)),
+    Axis(
+        "missing",
+        "events missing in the logs, 12 items",
+        tuple(Setting(12, missing=x) for x in (0.0, 0.05, 0.1)),
+        _WITH_LOGS,
+    ),
+    Axis(
+        "foreign",
+        "shuffled logs among the 10, 12 items",
+        tuple(Setting(12, foreign=n) for n in (0, 1, 2)),
+        _WITH_LOGS,
+    ),
 )
 
 
@@ -87,10 +116,12 @@ def settings_of(methods: Sequence[str] = (), logs: Sequence[int] = ()) -> list[S
     for n in logs:
         if n not in known:
             raise ValueError(f"{n} logs were asked for; the study has {sorted(known)}")
-    tasks = dict.fromkeys(task for axis in AXES for task in axis.tasks)
-    return [
+    wanted = (
         replace(task, method=name)
-        for task in tasks
+        for axis in AXES
+        for task in axis.tasks
         if not logs or task.logs in logs
         for name in names
-    ]
+        if name in axis.methods
+    )
+    return list(dict.fromkeys(wanted))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
-from align_rudder.studies.recipes.methods import METHODS, OURS
+from align_rudder.studies.recipes.methods import METHODS, OURS, OURS_UNTUNED
 from align_rudder.studies.recipes.settings import AXES, Axis, Setting
 from align_rudder.studies.statistics import Summary, compare
 from align_rudder.studies.tables import Table
@@ -18,9 +19,9 @@ Found = dict[Setting, Summary[Setting]]
 def report_tables(found: Sequence[Summary[Setting]], cap: int) -> list[Table]:
     """Return two tables for each axis of the study that has trials: episodes, and p-values."""
     cells = {summary.setting: summary for summary in found}
-    methods = [name for name in METHODS if any(s.method == name for s in cells)]
     tables = []
     for axis in AXES:
+        methods = [name for name in axis.methods if any(s.method == name for s in cells)]
         tasks = [
             task
             for task in axis.tasks
@@ -34,8 +35,8 @@ def report_tables(found: Sequence[Summary[Setting]], cap: int) -> list[Table]:
 
 
 def _heads(axis: Axis, tasks: Sequence[Setting]) -> list[str]:
-    if axis.name == "detours":
-        return [f"{task.detours:.0%}" for task in tasks]
+    if axis.name in ("detours", "missing"):
+        return [f"{getattr(task, axis.name):.0%}" for task in tasks]
     return [str(getattr(task, axis.name)) for task in tasks]
 
 
@@ -65,17 +66,18 @@ def _p_values(
     axis: Axis, tasks: Sequence[Setting], methods: Sequence[str], cells: Found
 ) -> Table | None:
     rows = []
-    for name in methods:
+    for ours, name in product((OURS, OURS_UNTUNED), methods):
+        if name in (ours, OURS):
+            continue
         pairs = [
-            (cells.get(replace(task, method=OURS)), cells.get(replace(task, method=name)))
+            (cells.get(replace(task, method=ours)), cells.get(replace(task, method=name)))
             for task in tasks
         ]
-        if name != OURS and any(ours and other for ours, other in pairs):
-            values = [f"{compare(o, x):.1e}" if o and x else "–" for o, x in pairs]
-            rows.append([METHODS[name].label, *values])
+        if any(a and b for a, b in pairs):
+            values = [f"{compare(a, b):.1e}" if a and b else "–" for a, b in pairs]
+            rows.append([METHODS[ours].label, METHODS[name].label, *values])
     if not rows:
         return None
-    note = "one-sided Mann–Whitney U: Align-RUDDER needs fewer episodes"
-    return Table(
-        f"p-values; {axis.title}", ["Align-RUDDER against", *_heads(axis, tasks)], rows, (note,)
-    )
+    note = "one-sided Mann–Whitney U, unpaired: the first of the two needs fewer episodes"
+    header = ["method", "against", *_heads(axis, tasks)]
+    return Table(f"p-values; {axis.title}", header, rows, (note,))

@@ -18,6 +18,7 @@ from align_rudder.baselines import (
 )
 from align_rudder.baselines.gail_events import remembered_pairs
 from align_rudder.baselines.protocol import Protocol, Result
+from align_rudder.common import common_subsequence
 from align_rudder.files import Kind, Whole
 from align_rudder.studies.recipes.settings import Setting
 from align_rudder.studies.recipes.worlds import (
@@ -93,6 +94,14 @@ def _shortest_log(setting: Setting, seed: int, **options: Any) -> Result:
     return learn_align_rudder(env.mdp, [], seed=seed, model=model, **options)
 
 
+def _common_subsequence(setting: Setting, seed: int, **options: Any) -> Result:
+    env = environment(setting, seed)
+    undo: dict[Hashable, Hashable] = {**env.undo}
+    # Where the logs have nothing in common, nothing but the environment's reward is paid.
+    model = in_order(common_subsequence(logs_of(setting, seed)), undo or None)
+    return learn_align_rudder(env.mdp, [], seed=seed, model=model, **options)
+
+
 def _unordered(setting: Setting, seed: int, **options: Any) -> Result:
     mdp, model = environment(setting, seed).mdp, model_of(setting, seed)
     return learn_unordered(mdp, [], seed=seed, model=model, **options)
@@ -125,6 +134,7 @@ LEARNERS: dict[str, Callable[..., Result]] = {
     "align-rudder": _align_rudder,
     "defaults": _align_rudder,
     "shortest-log": _shortest_log,
+    "common-subsequence": _common_subsequence,
     "unordered": _unordered,
     "gail-events": _gail_events,
     "q-memory": _with_memory(learn_q),

@@ -37,9 +37,20 @@ def _log(length: int, wrong: str, seed: int, log: int, detours: float) -> tuple[
 
 
 def logs_of(setting: Setting, seed: int) -> list[tuple[str, ...]]:
-    """Return the logs of a task, each of another layout; the first of more are those of fewer."""
-    task = setting.length, setting.wrong, seed
-    return [_log(*task, j, setting.detours) for j in range(setting.logs)]
+    """Return the logs of a task, each of another layout; the first of more are those of fewer.
+
+    Each event of a log is lost with the probability `missing`; the last `foreign` logs hold their
+    events in random order.
+    """
+    task, logs = (setting.length, setting.wrong, seed), []
+    for j in range(setting.logs):
+        log = _log(*task, j, setting.detours)
+        rng = np.random.default_rng([seed, j, 1])
+        log = tuple(event for event, x in zip(log, rng.random(len(log))) if x >= setting.missing)
+        if j >= setting.logs - setting.foreign:
+            log = tuple(log[t] for t in rng.permutation(len(log)))
+        logs.append(log)
+    return logs
 
 
 @lru_cache(maxsize=128)
