@@ -22,7 +22,7 @@ LAYERS = [
         "presets",
         "sequences",
     },
-    {"text", "common"},
+    {"text"},
     {"episodes", "fasta"},
     {"events", "scoring", "kernels"},
     {"clustalw", "alignment"},

@@ -18,11 +18,11 @@ from align_rudder.baselines import (
 )
 from align_rudder.baselines.gail_events import remembered_pairs
 from align_rudder.baselines.protocol import Protocol, Result
-from align_rudder.common import common_subsequence
 from align_rudder.files import Kind, Whole
 from align_rudder.studies.recipes.settings import Setting
 from align_rudder.studies.recipes.worlds import (
     environment,
+    in_common,
     in_order,
     logs_of,
     model_of,
@@ -98,7 +98,7 @@ def _common_subsequence(setting: Setting, seed: int, **options: Any) -> Result:
     env = environment(setting, seed)
     undo: dict[Hashable, Hashable] = {**env.undo}
     # Where the logs have nothing in common, nothing but the environment's reward is paid.
-    model = in_order(common_subsequence(logs_of(setting, seed)), undo or None)
+    model = in_order(in_common(logs_of(setting, seed)), undo or None)
     return learn_align_rudder(env.mdp, [], seed=seed, model=model, **options)
 
 

@@ -11,7 +11,9 @@ import numpy as np
 from align_rudder._warnings import AlignRudderWarning
 from align_rudder.baselines.gail_events import remembered_pairs
 from align_rudder.model import AlignRudder
+from align_rudder.sequences import index_symbols
 from align_rudder.studies.recipes.settings import Setting
+from align_rudder.subsequence import common_subsequence
 from align_rudder.tasks import RecipesEnv
 from align_rudder.tasks.mdp import TabularMDP, remembering
 from align_rudder.undo import Undo
@@ -63,6 +65,17 @@ def model_of(setting: Setting, seed: int) -> AlignRudder:
     """Return the library's model of the logs of a task."""
     undo = environment(setting, seed).undo
     return _model(tuple(logs_of(setting, seed)), tuple(undo.items()))
+
+
+def in_common(logs: Sequence[Sequence[str]]) -> list[str]:
+    """Return a long sequence that every log holds in this order.
+
+    Example:
+        >>> in_common([["key", "cat", "door"], ["lamp", "key", "door"]])
+        ['key', 'door']
+    """
+    ids, symbols = index_symbols(logs)
+    return [logs[0][t] for t in common_subsequence(ids, len(symbols))[0]]
 
 
 def in_order(log: Sequence[str], undo: Undo | None = None) -> AlignRudder:
