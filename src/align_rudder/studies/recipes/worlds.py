@@ -18,7 +18,7 @@ from align_rudder.tasks import RecipesEnv
 from align_rudder.tasks.mdp import TabularMDP, remembering
 from align_rudder.undo import Undo
 
-__all__ = ["environment", "in_order", "logs_of", "model_of", "recall", "stage_pairs"]
+__all__ = ["environment", "in_common", "in_order", "logs_of", "model_of", "recall", "stage_pairs"]
 
 
 @lru_cache(maxsize=256)
