@@ -15,6 +15,7 @@ from align_rudder.filling import filled
 from align_rudder.groups import LEAST, Group, Part
 from align_rudder.null import Null
 from align_rudder.scoring import log_frequency, quantise
+from align_rudder.sequences import GAP
 from align_rudder.subsequence import along, common_subsequence
 
 __all__ = ["n_terms", "pruned", "with_log_scores"]
@@ -22,6 +23,7 @@ __all__ = ["n_terms", "pruned", "with_log_scores"]
 _ROUNDS = 5  # of refinement of the alignment with −ln p
 _NEAR = -10.0  # nats of evidence below which an alignment is not refined further: noise has less
 _FEWEST, _ALIKE = 3, 1.5  # sequences, and standard deviations beyond what the null's chain makes
+_FULL = 0.7  # share of a sequence's events in kept columns with which none is looked for
 _FAINT = 1e-3  # what events that are in no kept column score when the others are aligned again
 
 
@@ -89,9 +91,10 @@ def pruned(part: Part, null: Null, engine: str, refine: int, evident: bool) -> P
         plain = _plain(alignment.sequences, null)
         matrix, rounds = (alignment.matrix, 1) if evident else (None, _ROUNDS)
         alignment, kept = _again(alignment, kept, null, engine, plain, rounds, matrix)
-        other, found = _in_common(alignment, null)
-        if found.evidence > kept.evidence and len(found.columns) >= len(kept.columns):
-            alignment, kept = other, found
+        if not _is_full(alignment, kept):
+            other, found = _in_common(alignment, null)
+            if found.evidence > kept.evidence and len(found.columns) >= len(kept.columns):
+                alignment, kept = other, found
     if not len(kept.columns):
         return part
     alignment, kept = _for_kept(alignment, kept, null, engine, refine)
@@ -153,8 +156,15 @@ def _for_kept(
             alignment, kept = _again(alignment, kept, null, engine, scores, refine)
         if kept is before:
             break
+    if _is_full(alignment, kept):
+        return alignment, kept
     matrix, kept = filled(alignment.matrix, kept, null)
     return replace(alignment, matrix=matrix), kept
+
+
+def _is_full(alignment: Alignment, kept: Kept) -> bool:
+    """Return whether kept columns have so many of the events that hardly any can be missing."""
+    return len(kept.columns) > _FULL * (alignment.matrix != GAP).sum(axis=1).mean()
 
 
 def _again(

@@ -11,7 +11,7 @@ from align_rudder.sequences import GAP
 
 __all__ = ["along", "common_subsequence"]
 
-_BEAM = 100  # beginnings that are gone on with
+_BEAM = 50  # beginnings that are gone on with
 _LARGEST = 50_000_000  # entries of the tables beyond which nothing is looked for
 
 
@@ -36,73 +36,73 @@ def common_subsequence(
         [[0, 2, 3], [0, 1, 3], [1, 2, 3]]
     """
     lengths = np.array([len(row) for row in sequences], np.int64)
-    longest = int(lengths.max(initial=0))
-    nothing = np.zeros((len(sequences), 0), np.int64)
-    if not lengths.all() or len(sequences) * (longest + 1) * n_events > _LARGEST:
-        return nothing
-    following = np.full((len(sequences), longest + 1, n_events), -1, np.int32)
-    for table, row in zip(following, sequences, strict=True):
-        for t in range(len(row) - 1, -1, -1):
-            table[t] = table[t + 1]
-            table[t, row[t]] = t
-    at, came = _grow(following, lengths, beam)
-    m = len(at)
-    if not m:
-        return nothing
+    shortest, longest = int(lengths.min(initial=2**31)), int(lengths.max(initial=0))
+    largest = len(sequences) * max((longest + 1) * n_events, shortest * beam)
+    if not longest or not shortest or largest > _LARGEST:
+        return np.zeros((len(sequences), 0), np.int64)
+    padded = np.full((len(sequences), longest), GAP, np.int64)
+    for line, row in zip(padded, sequences, strict=True):
+        line[: len(row)] = row
+    at, came, m = _search(padded, lengths, n_events, beam)
     places, one = np.empty((len(sequences), m), np.int64), 0
     for k in range(m - 1, -1, -1):
-        places[:, k] = at[k][one] - 1
-        one = came[k][one]
+        places[:, k] = at[k, one] - 1
+        one = came[k, one]
     return places
 
 
-def _grow(
-    following: np.ndarray, lengths: np.ndarray, beam: int
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the beginnings of each length, the best first: where they end, and whose they were."""
-    at, came = [], []
-    now = np.zeros((1, len(lengths)), np.int64)
-    while True:
-        new, parents, used = _longer(now, following, lengths)
-        if not len(new):
-            return at, came
-        order = np.argsort(used, kind="stable")
-        new, parents = new[order], parents[order]
-        _, first = np.unique(new, axis=0, return_index=True)
-        chosen = np.sort(first)[:beam]
-        now = new[chosen]
-        at.append(now)
-        came.append(parents[chosen])
-
-
 @njit(cache=True)
-def _longer(now, following, lengths):
-    """Return all beginnings with one event more, whose they were, and how much they have used."""
-    most, (n, n_events) = len(now) * following.shape[2], (len(lengths), following.shape[2])
-    new, parents = np.empty((most, n), np.int64), np.empty(most, np.int64)
-    used, size = np.empty(most), 0
-    for b in range(len(now)):
-        for event in range(n_events):
-            mean, top, held = 0.0, 0.0, True
-            for i in range(n):
-                t = following[i, now[b, i], event]
-                if t < 0:
-                    held = False
-                    break
-                new[size, i] = t + 1
-                part = (t + 1) / lengths[i]
-                mean += part / n
-                top = max(top, part)
-            if held:
-                parents[size], used[size] = b, mean + top
-                size += 1
-    return new[:size], parents[:size], used[:size]
+def _search(rows, lengths, n_events, beam):
+    """Return the beginnings of each length, the best first, whose they were, and how many lengths.
+
+    A beginning is how much of each sequence it has used.
+    """
+    n, longest = rows.shape
+    following = np.full((n, longest + 1, n_events), -1, np.int64)  # where each event comes next
+    for i in range(n):
+        for t in range(lengths[i] - 1, -1, -1):
+            following[i, t] = following[i, t + 1]
+            following[i, t, rows[i, t]] = t
+    most = lengths.min()
+    at, came = np.empty((most, beam, n), np.int64), np.empty((most, beam), np.int64)
+    new, whose = np.empty((beam * n_events, n), np.int64), np.empty(beam * n_events, np.int64)
+    used, now, count = np.empty(beam * n_events), np.zeros((1, n), np.int64), 1
+    for k in range(most):
+        size = 0
+        for b in range(count):
+            for event in range(n_events):
+                mean, top, held = 0.0, 0.0, True
+                for i in range(n):
+                    t = following[i, now[b, i], event]
+                    if t < 0:
+                        held = False
+                        break
+                    new[size, i] = t + 1
+                    mean += (t + 1) / lengths[i] / n
+                    top = max(top, (t + 1) / lengths[i])
+                if held:
+                    whose[size], used[size] = b, mean + top
+                    size += 1
+        if size == 0:
+            return at, came, k
+        count = 0
+        for j in np.argsort(used[:size], kind="mergesort"):
+            twice = False
+            for c in range(count):
+                twice = twice or (at[k, c] == new[j]).all()
+            if not twice:
+                at[k, count], came[k, count] = new[j], whose[j]
+                count += 1
+            if count == beam:
+                break
+        now = at[k]
+    return at, came, most
 
 
 def along(sequences: Sequence[np.ndarray], places: np.ndarray) -> np.ndarray:
     """Return the alignment with a column for each event of a common subsequence (N, L).
 
-    What stands between two of them is put into columns that nothing else is in, one event in each.
+    What stands between two of them follows the first in columns of its own.
 
     Example:
         >>> rows = [np.array([0, 3, 1, 2]), np.array([0, 1, 3, 2])]
@@ -110,16 +110,12 @@ def along(sequences: Sequence[np.ndarray], places: np.ndarray) -> np.ndarray:
         array([[ 0,  3,  1, -1,  2],
                [ 0, -1,  1,  3,  2]], dtype=int32)
     """
-    n, m = places.shape
+    n = len(places)
     ends = np.hstack([np.full((n, 1), -1), places, np.array([[len(row)] for row in sequences])])
-    blocks = []
-    for k in range(m + 1):
-        for i, row in enumerate(sequences):
-            between = row[ends[i, k] + 1 : ends[i, k + 1]]
-            block = np.full((n, len(between)), GAP, np.int32)
-            block[i] = between
-            blocks.append(block)
-        if k < m:
-            shared = [row[t] for row, t in zip(sequences, places[:, k], strict=True)]
-            blocks.append(np.array(shared, np.int32)[:, None])
-    return np.hstack(blocks)
+    begins = np.concatenate([[-1], np.cumsum(np.diff(ends, axis=1).max(axis=0)) - 1])
+    matrix = np.full((n, begins[-1]), GAP, np.int32)
+    for i, row in enumerate(sequences):
+        t = np.arange(len(row))
+        k = np.searchsorted(ends[i], t, side="right") - 1
+        matrix[i, begins[k] + t - ends[i, k]] = row
+    return matrix
