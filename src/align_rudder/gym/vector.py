@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 
 from align_rudder.episodes import tree_index
 from align_rudder.gym.cautions import UnknownStates, UnknownSymbols
-from align_rudder.gym.logs import EventFunction, with_events
+from align_rudder.gym.logs import EventFunction
 from align_rudder.gym.spaces import batch_tree
 from align_rudder.gym.wrapper import Redistributing, copied, paid_by_environment
 from align_rudder.settlement import Accounts
@@ -57,9 +57,9 @@ class RedistributeReward(VectorWrapper, Redistributing):
         events: EventFunction | None = None,
     ) -> None:
         VectorWrapper.__init__(self, env)
-        observed = {"observe_progress": observe_progress, "events": events}
-        self._set_up(model, settlement, gamma, fade, successes, **observed)
-        named = with_events(self.model, events)
+        named = self._set_up(
+            model, settlement, gamma, fade, successes, events, observe_progress=observe_progress
+        )
         self._stream = named.vector_stream(env.num_envs)
         self._accounts = Accounts(self.settlement, env.num_envs, self.model.return_range_)
         self._past = self._accounts.past

@@ -129,9 +129,15 @@ class Redistributing(RecordConstructorArgs):
         gamma: float,
         fade: float,
         successes: float,
+        events: EventFunction | None,
         **others: Any,
-    ) -> None:
-        """Keep the arguments, from which `env.spec` makes the wrapper again."""
+    ) -> RewardModel:
+        """Keep the arguments, from which `env.spec` makes the wrapper again.
+
+        Returns:
+            The model, with its event function where it is one of event logs.
+        """
+        others["events"] = events
         RecordConstructorArgs.__init__(
             self,
             model=os.fspath(model) if isinstance(model, os.PathLike) else model,
@@ -143,9 +149,10 @@ class Redistributing(RecordConstructorArgs):
             _disable_deepcopy=True,
         )
         self.settlement = Settlement(settlement, gamma, fade, successes)
-        self.model = resolve_model(model, others.get("events"))
+        self.model = resolve_model(model, events)
         self._obs: Any = None
         self._seen_info = self._seen_unfinished = False
+        return with_events(self.model, events)
 
     def _begin(self) -> None:
         """Take what episodes return from the model, which may have been aligned again."""
@@ -230,9 +237,9 @@ class RedistributeReward(gym.Wrapper, Redistributing):
     ) -> None:
         check_not_wrapped(env)
         gym.Wrapper.__init__(self, env)
-        observed = {"observe_progress": observe_progress, "events": events}
-        self._set_up(model, settlement, gamma, fade, successes, **observed)
-        named = with_events(self.model, events)
+        named = self._set_up(
+            model, settlement, gamma, fade, successes, events, observe_progress=observe_progress
+        )
         self._stream = named.stream()
         self._account = Account(self.settlement, self.model.return_range_)
         self._past = self._account.past
