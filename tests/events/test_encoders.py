@@ -178,6 +178,23 @@ def test_an_error_of_the_function_says_at_which_step():
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_function_that_needs_infos_is_told_where_there_are_none(kept):
+    infos = [{"did": None}, {"did": None}] if kept else None
+    demos = [Episode([0, 1, 2], [0, 0], [0.0, 1.0], infos=infos)] * 2
+    hint = "recorded without infos: record with keep_infos=True"
+    with pytest.warns(AlignRudderWarning, match="no demonstration holds an event") as caught:
+        AlignRudder(lambda obs, action, reward, next_obs, info: info.get("did")).fit(demos)
+    assert any(hint in str(w.message) for w in caught) is not kept
+    missing = "did" if not kept else "made"
+    with pytest.raises(ValueError, match="raised KeyError at step 0 of demonstration 0") as raised:
+        AlignRudder(lambda obs, action, reward, next_obs, info: info[missing]).fit(demos)
+    assert (hint in str(raised.value)) is not kept
+    with pytest.raises(ValueError, match="ZeroDivisionError") as raised:  # infos are not to blame
+        AlignRudder(lambda obs, action, reward, next_obs, info: 1 // 0).fit(demos)
+    assert hint not in str(raised.value)
+
+
 def test_numpy_symbols_of_a_function_areplain_value_ones():
     episode = episode_of(np.array([0, 1, 2, 1]))
     encoder = FunctionEvents(lambda obs, action, reward, next_obs, info: next_obs).fit([episode])
