@@ -315,9 +315,9 @@ def test_a_dict_of_vectors_and_numbers_has_blocks_as_well():
 
 
 def test_rewards_are_not_redistributed_twice(lake, model):
-    with pytest.raises(ValueError, match="is wrapped with RedistributeReward already"):
+    with pytest.raises(ValueError, match=r"wrapped with RedistributeReward already, .* wrap it once"):
         ar.RedistributeReward(ar.RedistributeReward(lake, model), model)
-    with pytest.raises(ValueError, match="is wrapped with RedistributeReward already"):
+    with pytest.raises(ValueError, match=r"wrapped with RedistributeReward already, .* wrap it once"):
         ar.SubTaskReward(ar.RedistributeReward(lake, model), model)
 
 

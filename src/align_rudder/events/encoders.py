@@ -20,6 +20,7 @@ from align_rudder.files import (
     check_arrays,
     decode_symbols,
     encode_symbol,
+    shown,
 )
 from align_rudder.sequences import NO_EVENT, index_symbols
 
@@ -257,7 +258,23 @@ class FunctionEvents(Vocabulary):
                 f"the event function raised {type(error).__name__}{where}: {error}. It is called "
                 f"with (obs, action, reward, next_obs, info){hint if missing else ''}"
             ) from error
-        return _symbol(symbol)
+        if isinstance(symbol, np.ndarray | np.generic):
+            symbol = _symbol(symbol)
+        if symbol is None or isinstance(symbol, str):
+            return symbol
+        try:
+            hash(symbol)
+            wrong = isinstance(symbol, float) and symbol != symbol
+        except TypeError:
+            wrong = True
+        if wrong:
+            name = getattr(self.function, "__name__", type(self.function).__name__)
+            raise ValueError(
+                f"the event function {name} returned {shown(symbol)} (a {type(symbol).__name__})"
+                f"{where}; an event is a text, a number or a tuple: let it return one of these, or "
+                "None where nothing happened"
+            )
+        return symbol
 
     def transition_event(
         self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]

@@ -102,7 +102,7 @@ def check_not_wrapped(env: Any) -> None:
         if isinstance(env, Redistributing):
             raise ValueError(
                 f"the environment is wrapped with {type(env).__name__} already, so that its "
-                "rewards would be redistributed twice; wrap env.unwrapped or leave one out"
+                "rewards would be redistributed twice; wrap it once"
             )
         env = env.env
 
