@@ -11,7 +11,13 @@ import numpy as np
 from align_rudder.gym.cautions import UnknownSymbols
 from align_rudder.gym.logs import EventFunction
 from align_rudder.gym.spaces import ProgressSpace
-from align_rudder.gym.wrapper import Redistributing, check_not_wrapped, copied, paid_by_environment
+from align_rudder.gym.wrapper import (
+    Redistributing,
+    check_seen,
+    check_single,
+    copied,
+    paid_by_environment,
+)
 from align_rudder.model import AlignRudder
 from align_rudder.settlement import Account
 from align_rudder.streams import Stream
@@ -76,7 +82,7 @@ class SubTaskReward(gym.Wrapper, Redistributing):
         observe_subgoal: bool = True,
         events: EventFunction | None = None,
     ) -> None:
-        check_not_wrapped(env)
+        check_single(env, "SubTaskReward")
         gym.Wrapper.__init__(self, env)
         named = self._set_up(
             model, settlement, gamma, fade, successes, events, observe_subgoal=observe_subgoal
@@ -92,7 +98,8 @@ class SubTaskReward(gym.Wrapper, Redistributing):
         stream = named.stream()
         assert isinstance(stream, Stream)
         self._stream, self._symbols = stream, UnknownSymbols(named)
-        self._stream.check_space(env.observation_space)
+        self._space = env.observation_space
+        self._stream.check_space(self._space)
         self._first = self._places()
         self._observed_space: ProgressSpace | None = None
         if observe_subgoal:
@@ -115,6 +122,7 @@ class SubTaskReward(gym.Wrapper, Redistributing):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         obs, info = self.env.reset(seed=seed, options=options)
+        check_seen(self._space, obs, info, "reset")
         self._stream.reset(obs)
         self._first = self._places()  # of a model that was aligned again
         if self._observed_space is not None:
@@ -132,6 +140,7 @@ class SubTaskReward(gym.Wrapper, Redistributing):
                 "the wrapper was stepped before reset, or after the episode had ended; call reset()"
             )
         obs, reward, terminated, truncated, info = self.env.step(action)
+        check_seen(self._space, obs, info, "step")
         reward, stream = paid_by_environment(reward), self._stream
         self._due += stream.step(self._obs, action, reward, obs, info)
         self._symbols.see([stream.event], [terminated or truncated])
