@@ -6,7 +6,14 @@ from encoders import NO_EVENT, episode_of, streamed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from align_rudder import DeltaEvents, FeatureEvents, FunctionEvents, StateEvents, SymbolEvents
+from align_rudder import (
+    AlignRudder,
+    DeltaEvents,
+    FeatureEvents,
+    FunctionEvents,
+    StateEvents,
+    SymbolEvents,
+)
 from align_rudder.events import Encoded, choose_encoder, encoder_from_state
 from align_rudder.events.base import EventEncoder
 
@@ -124,5 +131,13 @@ def test_the_encoder_that_is_asked_for():
         return "x"
 
     assert choose_encoder(function, []).function is function
-    with pytest.raises(ValueError, match="events='states' is neither an encoder nor a function"):
-        choose_encoder("states", [])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [("delta", r"'delta' is DeltaEvents\(\) here"), ("states", r"is StateEvents\(\)"), (3, "")],
+)
+def test_what_may_be_given_as_events_is_listed(wrong, hint):
+    said = rf"events={wrong!r} is neither an encoder nor a function.*{hint}.* Give StateEvents"
+    with pytest.raises(ValueError, match=said + r"\(\), DeltaEvents\(\), .* a function \(obs, action, "):
+        AlignRudder(wrong).fit([episode_of(np.arange(4))] * 2)
