@@ -377,12 +377,12 @@ def test_stepping_before_reset_or_after_the_end_is_an_error(lake, model):
 
 
 def test_model_of_another_environment_is_refused(model):
-    with pytest.raises(ValueError, match=r"fitted on observations of shapes.*\[4\]"):
+    with pytest.raises(ValueError, match=r"fitted on observations of .*shape \(4,\)"):
         ar.RedistributeReward(gym.make("CartPole-v1"), model)
     small = gym.make("FrozenLake-v1", desc=["SF", "FG"])
     with pytest.raises(ValueError, match=r"fitted on states 0 to 15.*Discrete\(4\)"):
         ar.RedistributeReward(small, model)
-    with pytest.raises(ValueError, match=r"shapes {'count': \[2\]}, .* has {'': \[4\]}"):
+    with pytest.raises(ValueError, match=r"shapes count: \(2,\), .* has shape \(4,\)"):
         ar.RedistributeReward(gym.make("CartPole-v1"), _inventory_model())
 
 
