@@ -150,5 +150,7 @@ def test_episodes_of_other_shapes_are_told_so(encoder):
 )
 def test_what_may_be_given_as_events_is_listed(wrong, hint):
     said = rf"events={wrong!r} is neither an encoder nor a function.*{hint}.* Give StateEvents"
-    with pytest.raises(ValueError, match=said + r"\(\), DeltaEvents\(\), .* a function \(obs, action, "):
+    with pytest.raises(
+        ValueError, match=said + r"\(\), DeltaEvents\(\), .* a function \(obs, action, "
+    ):
         AlignRudder(wrong).fit([episode_of(np.arange(4))] * 2)

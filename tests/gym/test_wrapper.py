@@ -634,7 +634,9 @@ def test_the_wrapper_that_is_meant_is_named(lake, model):
         ar.RedistributeReward(many, model)
     with pytest.raises(ValueError, match=r"SyncVectorEnv; SubTaskReward .* wrap each: SubTaskRewa"):
         ar.SubTaskReward(many, model)
-    with pytest.raises(ValueError, match=r"single one use align_rudder\.RedistributeReward\(env, m"):
+    with pytest.raises(
+        ValueError, match=r"single one use align_rudder\.RedistributeReward\(env, m"
+    ):
         ar.vector.RedistributeReward(lake, model)
     with pytest.raises(ValueError, match="env is a str; RedistributeReward needs a Gymnasium env"):
         ar.RedistributeReward("FrozenLake-v1", model)

@@ -402,9 +402,7 @@ def without_rounding(
             continue
         size = [np.maximum(np.abs(rows[:-1, j]), np.abs(rows[1:, j])) for rows in vectors]
         known = 2 * precision[j] * np.concatenate(size)
-        values, inverse, counts = np.unique(
-            deltas[:, j], return_inverse=True, return_counts=True
-        )
+        values, inverse, counts = np.unique(deltas[:, j], return_inverse=True, return_counts=True)
         within = np.zeros(len(values))
         np.maximum.at(within, inverse.ravel(), known)
         same = _representatives(values, within, counts)
@@ -420,9 +418,12 @@ def _representatives(values, within, counts):
     out = values.copy()
     start = 0
     for i in range(1, len(values) + 1):
-        if i < len(values) and values[i] - values[start] <= within[i] + within[start]:
-            if values[i] < 0.0 or values[start] > 0.0:
-                continue
+        if (
+            i < len(values)
+            and values[i] - values[start] <= within[i] + within[start]
+            and (values[i] < 0.0 or values[start] > 0.0)
+        ):
+            continue
         top = start
         for k in range(start, i):
             if counts[k] > counts[top]:
