@@ -309,5 +309,5 @@ def test_an_observation_that_is_no_number_is_named_among_all_episodes():
 
 def test_episodes_of_other_shapes_are_refused():
     demos = [episode_of(np.random.default_rng(0).normal(size=(9, n))) for n in (2, 2, 3, 2)]
-    with pytest.raises(ValueError, match=r"episode 2 .*\[3\].* episode 0 .*\[2\]"):
+    with pytest.raises(ValueError, match=r"episode 2 .*\(3,\).* episode 0 .*\(2,\); give"):
         ar.AlignRudder().fit(demos)

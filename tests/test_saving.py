@@ -120,7 +120,7 @@ def test_a_model_of_a_function_needs_it_again(tmp_path):
     with pytest.raises(ValueError, match=r"AlignRudder.load\(path, function=your_function\)"):
         AlignRudder.load(tmp_path / "m.npz")
     AlignRudder().fit_events(RUNS).save(tmp_path / "s.npz")
-    with pytest.raises(ValueError, match=r"function=… was given, but .* SymbolEvents"):
+    with pytest.raises(ValueError, match=r"but .* SymbolEvents; .* give events= to the wrapper"):
         AlignRudder.load(tmp_path / "s.npz", function=third)
 
 

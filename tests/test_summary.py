@@ -148,3 +148,22 @@ def test_a_subgoal_that_is_paid_nothing_is_marked():
     assert any(marked)
     assert not all(marked)
     assert "unpaid" not in ar.AlignRudder().fit(demos).summary()
+
+
+def test_what_all_share_and_the_threshold_leaves_out_is_named():
+    # "step" is frequent and so worth little, but each run begins with it.
+    runs = [["step", *run.split(), "step", "step"] for run in ONE]
+    model = ar.AlignRudder(subgoal_threshold=0.15).fit_events(runs)
+    left = {"step"} - {goal.symbol for goal in model.subgoals_}
+    assert left == {"step"}
+    (line,) = [x for x in model.summary().splitlines() if x.startswith("no sub-goals")]
+    assert "= step (0." in line
+    assert "= key" not in line
+    lower = float(re.search(r"subgoal_threshold=(\S+)$", line)[1])
+    mended = ar.AlignRudder(subgoal_threshold=lower).fit_events(runs)
+    assert "step" in {goal.symbol for goal in mended.subgoals_}
+    assert "no sub-goals" not in mended.summary()
+
+
+def test_nothing_is_named_where_all_that_is_shared_is_a_sub_goal():
+    assert "no sub-goals" not in model_of(ONE).summary()

@@ -177,6 +177,15 @@ def load_model(
     Whatever can be computed from the rest of the file (frequencies, scores, which sequence a row
     of an alignment spells) is compared with it, so that no damaged array is used.
     """
+    for name, given, step in (
+        ("function", function, "(obs, action, reward, next_obs, info) -> symbol or None"),
+        ("scoring", scoring, "of the frequencies of events, which returns a matrix"),
+    ):
+        if given is not None and not callable(given):
+            raise ValueError(
+                f"{name}={given!r} is not a function; give the one that the model was fitted with, "
+                f"a function {step}"
+            )
     with _MODEL.open(path) as contents:
         encoder = _encoder(contents, path, function)
         header, arrays = contents.header, contents.arrays
@@ -272,7 +281,14 @@ def _encoder(
             )
         header["function"] = function
     elif function is not None:
-        raise ValueError(f"{path}: function=… was given, but the model's events are {kind}")
+        advice = "leave it out"
+        if kind == "SymbolEvents":
+            advice = "load it without, and give events= to the wrapper: " + (
+                "RedistributeReward(env, model, events=your_function)"
+            )
+        raise ValueError(
+            f"{path}: function=… was given, but the model's events are {kind}; {advice}"
+        )
     encoder = encoder_from_state(kind, header, contents.group("events/"))
     done = contents.header["done"]
     return encoder if done is None else DoneEvents(encoder, done["level"], done["name"])

@@ -172,7 +172,28 @@ def as_text(model: AlignRudder, width: int = 100) -> str:
                 f"{goal.reward:>8.4f}  "
                 f"{letters[goal.event]} = {short(goal.symbol)}{_unpaid(model, strategy, goal)}"
             )
+        lines += _below_threshold(model, strategy, letters)
     return "\n".join(lines)
+
+
+def _below_threshold(model: AlignRudder, strategy: Strategy, letters: list[str]) -> list[str]:
+    """Return the line that names what all demonstrations hold and is paid, but is no sub-goal."""
+    profile, rewards = strategy.profile, strategy.column_rewards
+    paid = rewards > _NEXT_TO_NOTHING * float(np.maximum(rewards, 0.0).sum())
+    left = paid & (profile.conservation >= 1 - 1e-12)
+    left[[goal.column for goal in strategy.subgoals]] = False
+    if model.subgoal_value is not None or not left.any():
+        return []
+    named = [
+        f"{letters[profile.top_events[t]]} = {short(profile.symbols[profile.top_events[t]])} "
+        f"({rewards[t]:.4f})"
+        for t in np.flatnonzero(left)
+    ]
+    return [
+        f"no sub-goals, though all demonstrations hold them: {', '.join(named)}; their reward is "
+        "not above the threshold. To make them sub-goals, give "
+        f"subgoal_threshold={0.9 * rewards[left].min():.2g}"
+    ]
 
 
 def _unpaid(model: AlignRudder, strategy: Strategy, goal: SubGoal) -> str:

@@ -6,7 +6,14 @@ from encoders import NO_EVENT, episode_of, streamed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from align_rudder import DeltaEvents, FeatureEvents, FunctionEvents, StateEvents, SymbolEvents
+from align_rudder import (
+    AlignRudder,
+    DeltaEvents,
+    FeatureEvents,
+    FunctionEvents,
+    StateEvents,
+    SymbolEvents,
+)
 from align_rudder.events import Encoded, choose_encoder, encoder_from_state
 from align_rudder.events.base import EventEncoder
 
@@ -84,7 +91,7 @@ def test_episodes_are_needed(encoder):
 
 @pytest.mark.parametrize("encoder", [StateEvents(), FeatureEvents(), DeltaEvents()])
 def test_episodes_have_observations_of_the_same_shape(encoder):
-    with pytest.raises(ValueError, match=r"episode 1 .*\[3\].* episode 0 .*\[2\]"):
+    with pytest.raises(ValueError, match=r"episode 1 .*\(3,\).* episode 0 .*\(2,\); give"):
         encoder.fit([episode_of(np.zeros((3, 2), int)), episode_of(np.zeros((3, 3), int))])
 
 
@@ -124,5 +131,26 @@ def test_the_encoder_that_is_asked_for():
         return "x"
 
     assert choose_encoder(function, []).function is function
-    with pytest.raises(ValueError, match="events='states' is neither an encoder nor a function"):
-        choose_encoder("states", [])
+
+
+@pytest.mark.parametrize("encoder", [DeltaEvents, StateEvents, FeatureEvents])
+def test_episodes_of_other_shapes_are_told_so(encoder):
+    two, three = (episode_of(np.arange(4 * n).reshape(4, n)) for n in (2, 3))
+    said = r"episode 1 has observations of shape \(3,\), episode 0 of shape \(2,\); give"
+    with pytest.raises(ValueError, match=said):
+        encoder().fit([two, three])
+    said = r"episode has observations of shape \(3,\), the events were fitted on shape \(2,\); give"
+    with pytest.raises(ValueError, match=said):
+        encoder().fit([two, two]).encode(three)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [("delta", r"'delta' is DeltaEvents\(\) here"), ("states", r"is StateEvents\(\)"), (3, "")],
+)
+def test_what_may_be_given_as_events_is_listed(wrong, hint):
+    said = rf"events={wrong!r} is neither an encoder nor a function.*{hint}.* Give StateEvents"
+    with pytest.raises(
+        ValueError, match=said + r"\(\), DeltaEvents\(\), .* a function \(obs, action, "
+    ):
+        AlignRudder(wrong).fit([episode_of(np.arange(4))] * 2)

@@ -14,8 +14,15 @@ from encoders import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from align_rudder import AlignRudder, AlignRudderWarning, DeltaEvents, FeatureEvents, StateEvents
-from align_rudder.events.deltas import same_information
+from align_rudder import (
+    AlignRudder,
+    AlignRudderWarning,
+    DeltaEvents,
+    Episode,
+    FeatureEvents,
+    StateEvents,
+)
+from align_rudder.events.deltas import same_information, without_rounding
 
 examples = settings(deadline=None, max_examples=40, derandomize=True)
 
@@ -398,3 +405,44 @@ def test_radii_come_back_from_a_file_and_old_files_have_none(tmp_path):
     assert old.radius is None
     assert old.symbols_[old.encode(odd).events[-1]] == "plank+4"
     assert_same_encoder(old, through_file(old, tmp_path / "old.npz"), [odd])
+
+
+def ramp(dtype, start=0.0):
+    """Return an observation that goes up by 0.05 in each step, and a flag at its end."""
+    s = np.linspace(start, start + 1, 21, dtype=dtype)
+    return np.stack([s, (s == s[-1]).astype(dtype)], 1)
+
+
+@pytest.mark.parametrize("start", [0.0, 3.0, -100.0])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_rounding_makes_no_kinds_of_change(dtype, start):
+    if dtype == np.float16 and start == -100.0:
+        pytest.skip("float16 knows no 0.05 beside 100")
+    demos = [Episode(ramp(dtype, start), [0] * 20, [0.0] * 19 + [1.0])] * 2
+    events = DeltaEvents(max_share=1).fit(demos)
+    assert events.n_events == 2
+    assert sum("x[1]+1" in str(symbol) for symbol in events.symbols_) == 1
+    assert events.encode(demos[0]).events.tolist() == [0] * 19 + [1]
+
+
+def test_rounding_with_no_room_around_known_changes():
+    demos = [Episode(ramp(np.float32), [0] * 20, [0.0] * 19 + [1.0])] * 2
+    events = DeltaEvents(max_share=1, radius=0).fit(demos)
+    assert events.encode(demos[0]).events.tolist() == [0] * 19 + [1]
+
+
+def test_small_changes_that_float32_knows_stay_apart():
+    reached = np.array([0.5, 0.5 + 1e-5, -0.5, 1e-6, 2e-6], np.float32)
+    walk = np.zeros((11, 1))
+    walk[1::2, 0] = reached  # each begins at zero, where float32 is precise
+    deltas = np.diff(walk, axis=0)
+    same = without_rounding(deltas, [walk], np.array([np.finfo(np.float32).eps]))
+    assert np.array_equal(same, deltas)
+
+
+def test_large_whole_numbers_of_float32_stay_apart():
+    walk = 1e7 + np.cumsum([0, 1, 2, 1, 2, 3]).astype(float)[:, None]
+    deltas = np.diff(walk, axis=0)
+    eps = np.array([np.finfo(np.float32).eps])
+    assert without_rounding(deltas, [walk], eps) is deltas
+    assert len(np.unique(without_rounding(deltas, [walk + 0.5], eps))) == 1

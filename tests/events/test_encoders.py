@@ -178,6 +178,46 @@ def test_an_error_of_the_function_says_at_which_step():
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_function_that_needs_infos_is_told_where_there_are_none(kept):
+    infos = [{"did": None}, {"did": None}] if kept else None
+    demos = [Episode([0, 1, 2], [0, 0], [0.0, 1.0], infos=infos)] * 2
+    hint = "recorded without infos: record with keep_infos=True"
+    with pytest.warns(AlignRudderWarning, match="no demonstration holds an event") as caught:
+        AlignRudder(lambda obs, action, reward, next_obs, info: info.get("did")).fit(demos)
+    assert any(hint in str(w.message) for w in caught) is not kept
+    missing = "did" if not kept else "made"
+    with pytest.raises(ValueError, match="raised KeyError at step 0 of demonstration 0") as raised:
+        AlignRudder(lambda obs, action, reward, next_obs, info: info[missing]).fit(demos)
+    assert (hint in str(raised.value)) is not kept
+    with pytest.raises(ValueError, match="ZeroDivisionError") as raised:  # infos are not to blame
+        AlignRudder(lambda obs, action, reward, next_obs, info: 1 // 0).fit(demos)
+    assert hint not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"key": 1}, r"\{'key': 1\} \(a dict\)"),
+        (["key"], r"\['key'\] \(a list\)"),
+        (float("nan"), r"nan \(a float\)"),
+        (np.float32("nan"), r"nan \(a float\)"),
+        (("key", []), r"\('key', \[\]\) \(a tuple\)"),
+    ],
+)
+def test_what_a_function_returns_that_is_no_event_is_named_with_its_step(wrong, text):
+    def what(obs, action, reward, next_obs, info):
+        return wrong if obs == 1 else "key"
+
+    good, bad = Episode([2, 3], [0], [1.0]), Episode([0, 1, 2], [0, 0], [0.0, 1.0])
+    said = rf"the event function what returned {text} at step 1 of demonstration 1; .* text, a num"
+    with pytest.raises(ValueError, match=said):
+        AlignRudder(what).fit([good, bad])
+    encoder = FunctionEvents(what).fit([good])
+    with pytest.raises(ValueError, match=rf"function what returned {text}; an event is"):
+        encoder.transition_event(1, 0, 0.0, 2, {})
+
+
 def test_numpy_symbols_of_a_function_areplain_value_ones():
     episode = episode_of(np.array([0, 1, 2, 1]))
     encoder = FunctionEvents(lambda obs, action, reward, next_obs, info: next_obs).fit([episode])
@@ -200,5 +240,7 @@ def test_a_function_is_needed_and_is_not_in_the_file(tmp_path):
     AlignRudder(_what_happened).fit([episode_of(np.arange(3))] * 2).save(path)
     with pytest.raises(ValueError, match=r"not stored in the file; load it with .*function="):
         AlignRudder.load(path)
-    with pytest.raises(ValueError, match=r"'x' is not a function"):
-        AlignRudder.load(path, function="x")
+    for wrong in ({"function": "x"}, {"scoring": "x"}):
+        with pytest.raises(ValueError, match=r"'x' is not a function; give the one") as raised:
+            AlignRudder.load(path, **wrong)
+        assert "damaged" not in str(raised.value)

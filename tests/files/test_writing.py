@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -31,6 +33,26 @@ def test_the_old_file_stays_when_writing_fails(tmp_path, failure):
         write_whole(path, fail)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["f"]
+
+
+def test_what_a_killed_process_left_is_removed_an_hour_later(tmp_path):
+    program = (
+        "import os, signal, sys; from align_rudder.files import write_whole\n"
+        "write_whole(sys.argv[1], lambda file: os.kill(os.getpid(), signal.SIGKILL))"
+    )
+    path, other = tmp_path / "f.npz", tmp_path / "f"
+    for file in (path, other, path):
+        assert subprocess.run([sys.executable, "-c", program, str(file)]).returncode != 0
+    left = {name: tmp_path / name for name in os.listdir(tmp_path)}
+    assert len(left) == 3
+    stays = [name for name in left if not name.startswith(".f.npz.")]
+    young, old = sorted(set(left) - set(stays))
+    for name in (old, *stays):
+        os.utime(left[name], (0, 0))
+    write_whole(path, lambda file: file.write(b"new"))
+    assert sorted(os.listdir(tmp_path)) == sorted([*stays, young, "f.npz"])
+    write_whole(other, lambda file: file.write(b"new"))
+    assert sorted(os.listdir(tmp_path)) == sorted([young, "f", "f.npz"])
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")

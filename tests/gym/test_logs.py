@@ -249,3 +249,38 @@ def test_what_to_write_is_said_where_functions_do_not_go_together(of_function):
         ar.RedistributeReward(recipe(20), path)
     with pytest.raises(ValueError, match=r"events=renamed was given.*of its own, happened; leave"):
         ar.RedistributeReward(recipe(20), model, events=renamed)
+
+
+def along_the_way(env):
+    """Return the rewards of an episode that does what is best, and its last info."""
+    rewards, ends = [], [False]
+    env.reset(seed=0)
+    own = env.unwrapped
+    while not any(ends):
+        _, reward, *ends, info = env.step(int(own.optimal_policy()[own._state]))
+        rewards.append(reward)
+    return rewards, info
+
+
+def test_sub_tasks_of_a_log_are_paid_as_the_plain_wrapper_pays(logs):
+    env = ar.SubTaskReward(recipe(20), logs, "beside", events=happened)
+    rewards, info = along_the_way(env)
+    shares, _ = along_the_way(ar.RedistributeReward(recipe(20), logs, "beside", events=happened))
+    assert info["subgoal"] == len(logs.subgoals_)
+    assert sum(rewards) == pytest.approx(sum(shares))
+    assert sum(rewards) > 1.5  # the return, and as much in shares
+    paid = [reward for reward in rewards if reward > 0]
+    assert len(paid) == len(logs.subgoals_)
+
+
+def test_sub_tasks_of_the_path_of_a_model_with_a_function(tmp_path):
+    episodes = [played(seed) for seed in range(30, 36)]
+    model = ar.AlignRudder(happened).fit([e for e in episodes if e.ret > 0])
+    model.save(tmp_path / "model.npz")
+    with pytest.raises(ValueError, match="events=your_function"):
+        ar.SubTaskReward(recipe(20), tmp_path / "model.npz")
+    env = ar.SubTaskReward(recipe(20), tmp_path / "model.npz", "beside", events=happened)
+    rewards, _ = along_the_way(env)
+    expected, _ = along_the_way(ar.SubTaskReward(recipe(20), model, "beside"))
+    assert rewards == pytest.approx(expected)
+    assert sum(rewards) > 1.5

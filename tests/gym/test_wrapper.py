@@ -315,9 +315,9 @@ def test_a_dict_of_vectors_and_numbers_has_blocks_as_well():
 
 
 def test_rewards_are_not_redistributed_twice(lake, model):
-    with pytest.raises(ValueError, match="is wrapped with RedistributeReward already"):
+    with pytest.raises(ValueError, match=r"with RedistributeReward already, .* wrap it once"):
         ar.RedistributeReward(ar.RedistributeReward(lake, model), model)
-    with pytest.raises(ValueError, match="is wrapped with RedistributeReward already"):
+    with pytest.raises(ValueError, match=r"with RedistributeReward already, .* wrap it once"):
         ar.SubTaskReward(ar.RedistributeReward(lake, model), model)
 
 
@@ -377,12 +377,12 @@ def test_stepping_before_reset_or_after_the_end_is_an_error(lake, model):
 
 
 def test_model_of_another_environment_is_refused(model):
-    with pytest.raises(ValueError, match=r"fitted on observations of shapes.*\[4\]"):
+    with pytest.raises(ValueError, match=r"fitted on observations of .*shape \(4,\)"):
         ar.RedistributeReward(gym.make("CartPole-v1"), model)
     small = gym.make("FrozenLake-v1", desc=["SF", "FG"])
     with pytest.raises(ValueError, match=r"fitted on states 0 to 15.*Discrete\(4\)"):
         ar.RedistributeReward(small, model)
-    with pytest.raises(ValueError, match=r"shapes {'count': \[2\]}, .* has {'': \[4\]}"):
+    with pytest.raises(ValueError, match=r"shapes count: \(2,\), .* has shape \(4,\)"):
         ar.RedistributeReward(gym.make("CartPole-v1"), _inventory_model())
 
 
@@ -570,3 +570,74 @@ def test_the_wrapper_says_that_an_observation_is_out_of_bounds(rng):
     env.reset(seed=0)
     with pytest.raises(ValueError, match=r"\[1\] is 9, but the observation space says 0 to 7"):
         env.step(0)
+
+
+class Faulty(gym.Env):
+    """Counts its steps, and returns what it is told to from the second one on."""
+
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, space, **wrong):
+        self.observation_space, self.wrong, self.steps = space, wrong, 0
+
+    def _obs(self):
+        shape = self.observation_space.shape
+        return np.full(shape, self.steps, np.float32) if shape else self.steps
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return self._obs(), self.wrong.get("first", {})
+
+    def step(self, action):
+        self.steps += 1
+        right = {"obs": self._obs(), "reward": 0.0, "info": {}}
+        now = right | (self.wrong if self.steps > 1 else {})
+        return now["obs"], now["reward"], self.steps == 4, False, now["info"]
+
+
+FAULTS = [
+    ({"obs": np.zeros(3, np.float32)}, r"has shape \(3,\), but the observation space says \(2,\)"),
+    ({"obs": np.float32(0)}, r"has shape \(\), but the observation space says \(2,\)"),
+    ({"reward": None}, r"paid None, which is no number; let its step return \(obs, reward"),
+    ({"info": None}, r"step returned None as info, which is no dict"),
+    ({"first": None}, r"reset returned None as info, which is no dict"),
+]
+
+
+@pytest.mark.parametrize("wrapper", [ar.RedistributeReward, ar.SubTaskReward])
+@pytest.mark.parametrize(("wrong", "said"), FAULTS)
+def test_faults_of_an_environment_are_named(wrapper, wrong, said):
+    space = gym.spaces.Box(0, 9, (2,), np.float32)
+    way = np.array([[0, 0], [1, 1], [1, 1], [2, 3], [3, 3]], np.float32)
+    demos = [ar.Episode(way, [0] * 4, np.eye(4)[-1])] * 3
+    model = ar.AlignRudder(ar.DeltaEvents()).fit(demos)
+    env = wrapper(Faulty(space, **wrong), model)
+    with pytest.raises(ValueError, match=said):
+        play(env, [0] * 4)
+    play(wrapper(Faulty(space), model), [0] * 4)
+
+
+@pytest.mark.parametrize("observed", [False, True])
+def test_a_state_that_the_space_has_not_is_named(observed):
+    demos = [ar.Episode(np.arange(5), [0] * 4, np.eye(4)[-1])] * 3
+    model = ar.AlignRudder().fit(demos)
+    for wrong, said in ((7, "0 to 4"), (None, r"Discrete\(5\)")):
+        env = Faulty(gym.spaces.Discrete(5), obs=wrong)
+        with pytest.raises(ValueError, match=rf"is {wrong}, but the observation space says {said}"):
+            play(ar.RedistributeReward(env, model, observe_progress=observed), [0] * 4)
+
+
+def test_the_wrapper_that_is_meant_is_named(lake, model):
+    many = gym.make_vec("FrozenLake-v1", 2)
+    with pytest.raises(ValueError, match=r"use align_rudder\.vector\.RedistributeReward\(env, mod"):
+        ar.RedistributeReward(many, model)
+    with pytest.raises(ValueError, match=r"SyncVectorEnv; SubTaskReward .* wrap each: SubTaskRewa"):
+        ar.SubTaskReward(many, model)
+    with pytest.raises(
+        ValueError, match=r"single one use align_rudder\.RedistributeReward\(env, m"
+    ):
+        ar.vector.RedistributeReward(lake, model)
+    with pytest.raises(ValueError, match="env is a str; RedistributeReward needs a Gymnasium env"):
+        ar.RedistributeReward("FrozenLake-v1", model)
+    many.close()

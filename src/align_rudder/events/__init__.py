@@ -85,7 +85,15 @@ def choose_encoder(
     if callable(events):
         return FunctionEvents(events)
     if events is not None:
-        raise ValueError(f"events={events!r} is neither an encoder nor a function")
+        named = events if isinstance(events, str) else ""
+        meant = _REGIONS.get(named.removesuffix("s").lower())
+        hint = f" {events!r} is {meant.__name__}() here." if meant else ""
+        raise ValueError(
+            f"events={events!r} is neither an encoder nor a function.{hint} Give "
+            "StateEvents(), DeltaEvents(), FeatureEvents() or SymbolEvents(), a sum of them, a "
+            "function (obs, action, reward, next_obs, info) -> symbol or None, or None to choose "
+            "by the demonstrations"
+        )
     return by_type(episodes)
 
 

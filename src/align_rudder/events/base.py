@@ -11,7 +11,7 @@ import numpy as np
 from align_rudder._warnings import warn
 from align_rudder.episodes import Episode, Tree, tree_index
 from align_rudder.events.losses import Losses
-from align_rudder.events.observations import NoNumberError, leaves, shapes_of
+from align_rudder.events.observations import NoNumberError, leaves, said_shapes, shapes_of
 from align_rudder.files import Array, Each, Kind, Many, Table, Whole, check_arrays
 from align_rudder.sequences import NO_EVENT
 
@@ -167,8 +167,8 @@ class EventEncoder(ABC):
         found = shapes_of(episode, getattr(self, "keys", None))
         if found != needed:
             raise ValueError(
-                f"the episode has observations of shapes {found}, the events were fitted on "
-                f"{needed}; give episodes of the same environment"
+                f"the episode has observations of {said_shapes(found)}, the events were fitted on "
+                f"{said_shapes(needed)}; give episodes of the same environment"
             )
 
     def warn_if_many(self) -> None:

@@ -70,7 +70,8 @@ class DeltaEvents(NumberEvents):
     Made for inventories and other vectors or dicts of numbers. The parts of an observation (the
     entries of a dict; of a plain vector its components, or the given `parts`) are brought to the
     same variance. Changes that repeat exactly (counts of items) are clusters by themselves,
-    continuous ones are clustered by affinity propagation. The cluster of no change and very large
+    continuous ones are clustered by affinity propagation; what differs by no more than the
+    rounding of float32 is the same. The cluster of no change and very large
     clusters are no events; above `max_events` the rarest is merged into the most similar one, "no
     change" included. Of more than 256 numbers (pictures), few principal components are taken. A
     change that is far from all known ones is the unknown event, which earns nothing: 100 planks are
@@ -144,13 +145,18 @@ class DeltaEvents(NumberEvents):
         self.shapes_, self.losses_ = common_shapes(episodes, self.keys), None
         names, parts = self._layout(episodes[0])
         wide = len(names) > WIDE and self.parts is None
+        seen = None
         if wide:
             steps, told, rows = self._wide(episodes, parts)
         else:
-            deltas = np.concatenate([np.diff(rows, axis=0) for rows in self._vectors_of(episodes)])
+            vectors = self._vectors_of(episodes)
+            deltas = np.concatenate([np.diff(rows, axis=0) for rows in vectors])
             self._projection = same_information(deltas, parts, len(names))
-            told = deltas[(deltas != 0).any(axis=1)]
-            steps, rows = len(deltas), told @ self._projection
+            changed = (deltas != 0).any(axis=1)
+            same = without_rounding(deltas, vectors, _precision(episodes, self.keys))
+            told, steps = same[changed], len(deltas)
+            rows = told @ self._projection
+            seen = None if same is deltas else deltas[changed] @ self._projection
         z, first, inverse, counts = np.unique(
             rows.round(6), axis=0, return_index=True, return_inverse=True, return_counts=True
         )
@@ -177,7 +183,7 @@ class DeltaEvents(NumberEvents):
         self.symbols_ = symbols
         self._exemplars = np.vstack([np.zeros((1, self._projection.shape[1])), points])
         self._labels = np.append(NO_EVENT, labels)
-        self._radii = self._reach(z)
+        self._radii = self._reach(z if seen is None else seen)
         self.warn_if_many()
         return self
 
@@ -352,6 +358,79 @@ class DeltaEvents(NumberEvents):
         if "radii" not in arrays:
             self.radius = None
         self._radii = arrays.get("radii", np.full(len(self._labels), LARGEST))
+
+
+def _precision(episodes: Sequence[Episode], keys: Sequence[str] | None) -> np.ndarray:
+    """Return the relative precision of each component (d,); 0 for whole numbers and float64."""
+    found = []
+    for episode in episodes:
+        some = []
+        for leaf in leaves(episode.observations, keys):
+            coarse = leaf.dtype.kind == "f" and leaf.dtype.itemsize < 8
+            eps = float(np.finfo(leaf.dtype).eps) if coarse else 0.0
+            some += [eps] * int(np.prod(leaf.shape[1:]))
+        found.append(some)
+    return np.max(np.array(found), axis=0)
+
+
+def without_rounding(
+    deltas: np.ndarray, vectors: Sequence[np.ndarray], precision: np.ndarray
+) -> np.ndarray:
+    """Return changes of which those are equal that differ by the rounding of float32 or float16.
+
+    Args:
+        deltas: Changes of all episodes, one after the other (n, d).
+        vectors: The observations of each episode (T + 1, d).
+        precision: Relative precision of each component (d,); those with 0 stay as they are, and so
+            do those of whole numbers.
+
+    Notes:
+        A number x is known to ε|x|/2, a change from x to y so to ε·max(|x|, |y|). In the order of
+        their size, changes join the smallest one of a group while they differ from it by no more
+        than twice what both are known to; the most frequent one stands for all. Increases and
+        decreases stay apart, and both from no change.
+
+    Example:
+        >>> x = np.linspace(0, 1, 21, dtype=np.float32)[:, None].astype(float)
+        >>> same = without_rounding(np.diff(x, axis=0), [x], np.array([2.0**-23]))
+        >>> len(np.unique(np.diff(x, axis=0))), len(np.unique(same))
+        (6, 1)
+    """
+    out = deltas
+    for j in np.flatnonzero(precision):
+        if all((rows[:, j] == np.rint(rows[:, j])).all() for rows in vectors):
+            continue
+        size = [np.maximum(np.abs(rows[:-1, j]), np.abs(rows[1:, j])) for rows in vectors]
+        known = 2 * precision[j] * np.concatenate(size)
+        values, inverse, counts = np.unique(deltas[:, j], return_inverse=True, return_counts=True)
+        within = np.zeros(len(values))
+        np.maximum.at(within, inverse.ravel(), known)
+        same = _representatives(values, within, counts)
+        if not np.array_equal(same, values):
+            out = deltas.copy() if out is deltas else out
+            out[:, j] = same[inverse.ravel()]
+    return out
+
+
+@njit(cache=True)
+def _representatives(values, within, counts):
+    """Return for each value, in order, the most frequent one of its group."""
+    out = values.copy()
+    start = 0
+    for i in range(1, len(values) + 1):
+        if (
+            i < len(values)
+            and values[i] - values[start] <= within[i] + within[start]
+            and (values[i] < 0.0 or values[start] > 0.0)
+        ):
+            continue
+        top = start
+        for k in range(start, i):
+            if counts[k] > counts[top]:
+                top = k
+        out[start:i] = values[top]
+        start = i
+    return out
 
 
 def _closest(z: np.ndarray, exemplars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -20,10 +20,14 @@ from align_rudder.files import (
     check_arrays,
     decode_symbols,
     encode_symbol,
+    shown,
 )
 from align_rudder.sequences import NO_EVENT, index_symbols
 
 __all__ = ["FunctionEvents", "NoEvents", "SymbolEvents", "Vocabulary"]
+
+
+_NO_INFOS = "these episodes were recorded without infos: record with keep_infos=True"
 
 
 class NoEvents(EventEncoder):
@@ -197,6 +201,7 @@ class FunctionEvents(Vocabulary):
 
     PARAMETERS: ClassVar = {"function": Anything()}
     _MOST_NAMED: ClassVar = 20
+    _without_infos = False
 
     def __init__(
         self, function: Callable[[Any, Any, float, Any, Mapping[str, Any]], Hashable | None]
@@ -208,18 +213,26 @@ class FunctionEvents(Vocabulary):
         self.function = function
 
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
+        self._without_infos = all(episode.infos is None for episode in episodes)
         named = [self._named_symbols(e, f"demonstration {i}") for i, e in enumerate(episodes)]
         self._learn(named)
         return self
+
+    def advice_on_none(self) -> str:
+        """Return what to do where the function names nothing: it may need infos."""
+        advice = "Let the event function name something that happens in all of them"
+        return f"{advice}; {_NO_INFOS}" if self._without_infos else advice
 
     def symbols_of(self, episode: Episode) -> list[Hashable]:
         return self._named_symbols(episode, "the episode")
 
     def _named_symbols(self, episode: Episode, name: str) -> list[Hashable]:
         infos = episode.infos if episode.infos is not None else [{}] * len(episode)
+        hint = f"; {_NO_INFOS}" if episode.infos is None else ""
         return [
             self._call(
                 f" at step {t} of {name}",
+                hint,
                 tree_index(episode.observations, t),
                 tree_index(episode.actions, t),
                 float(episode.rewards[t]),
@@ -229,21 +242,44 @@ class FunctionEvents(Vocabulary):
             for t in range(len(episode))
         ]
 
-    def _call(self, where: str, *step: Any) -> Hashable:
-        """Return the symbol of a step, or say where the function raised an error."""
+    def _call(self, where: str, hint: str, *step: Any) -> Hashable:
+        """Return the symbol of a step, or say where the function raised an error.
+
+        Args:
+            where: The step, in words.
+            hint: What to say of an error that something missing may have made.
+            step: What the function is called with.
+        """
         try:
             symbol = self.function(*step)
         except Exception as error:
+            missing = isinstance(error, LookupError | TypeError | AttributeError)
             raise ValueError(
                 f"the event function raised {type(error).__name__}{where}: {error}. It is called "
-                "with (obs, action, reward, next_obs, info)"
+                f"with (obs, action, reward, next_obs, info){hint if missing else ''}"
             ) from error
-        return _symbol(symbol)
+        if isinstance(symbol, np.ndarray | np.generic):
+            symbol = _symbol(symbol)
+        if symbol is None or isinstance(symbol, str):
+            return symbol
+        try:
+            hash(symbol)
+            wrong = isinstance(symbol, float) and symbol != symbol
+        except TypeError:
+            wrong = True
+        if wrong:
+            name = getattr(self.function, "__name__", type(self.function).__name__)
+            raise ValueError(
+                f"the event function {name} returned {shown(symbol)} (a {type(symbol).__name__})"
+                f"{where}; an event is a text, a number or a tuple: let it return one of these, or "
+                "None where nothing happened"
+            )
+        return symbol
 
     def transition_event(
         self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
     ) -> int:
-        symbol = self._call("", obs, action, reward, next_obs, info)
+        symbol = self._call("", "", obs, action, reward, next_obs, info)
         event = self._id(symbol)
         if event == len(self._ids) and len(self.unknown_) < self._MOST_NAMED:
             self.unknown_[symbol] = None

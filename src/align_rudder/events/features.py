@@ -200,7 +200,7 @@ class FeatureEvents(NumberEvents, RegionEvents):
         from align_rudder.events.clusters import EventClustering
 
         self.check_parameters()
-        shapes = common_shapes([*episodes, *random_episodes], self.keys)
+        shapes = common_shapes(episodes, self.keys, random_episodes)
         width = self._width(shapes)
         arrays = self._standard(episodes, width)
         self._set(arrays, [], shapes)

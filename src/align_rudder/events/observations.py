@@ -22,6 +22,7 @@ __all__ = [
     "leaves",
     "numbers",
     "parts",
+    "said_shapes",
     "shapes_of",
 ]
 
@@ -75,6 +76,18 @@ def shapes_of(episode: Episode, keys: Sequence[str] | None = None) -> dict[str, 
     return {name: list(part.shape[1:]) for name, part in zip(names, parts, strict=True)}
 
 
+def said_shapes(shapes: Mapping[str, Sequence[int]]) -> str:
+    """Return shapes as a message says them.
+
+    Example:
+        >>> said_shapes({"": [3]}), said_shapes({"key": [], "eye": [9, 9]})
+        ('shape (3,)', 'shapes key: (), eye: (9, 9)')
+    """
+    if list(shapes) == [""]:
+        return f"shape {tuple(shapes[''])}"
+    return "shapes " + ", ".join(f"{name}: {tuple(shape)}" for name, shape in shapes.items())
+
+
 def leaf_names(tree: Tree, keys: Sequence[str] | None = None, prefix: str = "") -> list[str]:
     """Return the name of each array that `leaves` returns."""
     if isinstance(tree, Mapping):
@@ -107,7 +120,9 @@ def common_shapes(
         for i, episode in enumerate(some):
             if (shapes := shapes_of(episode, keys)) != found:
                 raise ValueError(
-                    f"{what} {i} has observations of shapes {shapes}, episode 0 of {found}"
+                    f"{what} {i} has observations of {said_shapes(shapes)}, episode 0 of "
+                    f"{said_shapes(found)}; give episodes of one environment, or of dict "
+                    "observations name the entries that all have with keys=…"
                 )
     return found
 

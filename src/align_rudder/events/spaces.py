@@ -11,6 +11,7 @@ from gymnasium import spaces
 from align_rudder.events.base import EventEncoder
 from align_rudder.events.combined import CombinedEvents
 from align_rudder.events.encoders import SymbolEvents
+from align_rudder.events.observations import said_shapes
 from align_rudder.events.states import StateEvents
 
 __all__ = ["check_space"]
@@ -59,8 +60,8 @@ def check_space(encoder: EventEncoder, space: spaces.Space[Any]) -> None:
         advice = "wrap the environment the model was fitted for"
         if "" in needed or "" in whole:
             raise ValueError(
-                f"the model was fitted on observations of shapes {needed}, the environment has "
-                f"{whole} ({space}); {advice}"
+                f"the model was fitted on observations of {said_shapes(needed)}, the environment "
+                f"has {said_shapes(whole)} ({space}); {advice}"
             )
         raise ValueError(
             f"the model was fitted on observations {_unlike(needed, found)}, unlike the "

@@ -120,7 +120,7 @@ class StateEvents(RegionEvents):
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
         """Learn the successor representation and cluster the states of the demonstrations."""
         self.check_parameters()
-        shapes = common_shapes([*episodes, *random_episodes], self.keys)
+        shapes = common_shapes(episodes, self.keys, random_episodes)
         rows = [self._states_of(e.observations, len(e) + 1) for e in [*episodes, *random_episodes]]
         states, indices = np.unique(np.concatenate(rows), axis=0, return_inverse=True)
         indices = indices.ravel()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -21,8 +24,13 @@ __all__ = [
 ]
 
 
+_LEFT_OVER = 3600.0  # seconds after which a temporary file is nobody's any more
+
+
 def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
     """Write a file through a temporary neighbour, so that `path` is never half a file.
+
+    Neighbours of the same file that a killed process left more than an hour ago are removed.
 
     Args:
         path: The file to write; its folder must exist.
@@ -47,6 +55,19 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], objec
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    _remove_left_over(path)
+
+
+def _remove_left_over(path: Path) -> None:
+    """Remove temporary files of `path` that nobody has written to for an hour."""
+    ours = re.compile(rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}\.tmp")
+    with contextlib.suppress(OSError), os.scandir(path.parent) as found:
+        for entry in found:
+            if ours.fullmatch(entry.name) is None:
+                continue
+            with contextlib.suppress(OSError):  # another process may have been faster
+                if time.time() - entry.stat(follow_symlinks=False).st_mtime > _LEFT_OVER:
+                    os.unlink(entry.path)
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-__all__ = ["ProgressSpace", "TimeSpace", "batch_tree"]
+from align_rudder.files import shown
+
+__all__ = ["ProgressSpace", "TimeSpace", "batch_tree", "check_observation"]
 
 
 MAX_BLOCKS = 4096
@@ -34,6 +36,54 @@ def batch_tree(space: spaces.Space[Any], obs: Any) -> Any:
         out[:] = obs
         return out
     return obs
+
+
+def check_observation(
+    space: spaces.Space[Any], obs: Any, batch: tuple[int, ...] = (), name: str = "the observation"
+) -> None:
+    """Raise a `ValueError` for an observation of another shape than its space, or another state.
+
+    Args:
+        space: The space of one environment.
+        obs: An observation, or a batch of them.
+        batch: The shape of the batch.
+        name: What the observation is called.
+    """
+    if isinstance(space, spaces.Discrete):
+        if isinstance(obs, int | np.integer) and space.start <= obs < space.start + space.n:
+            return  # each step of an environment comes here
+        states = np.asarray(obs)
+        if states.dtype.kind not in "biuf":
+            raise ValueError(
+                f"{name} is {shown(obs)}, but the observation space says {space}; let the "
+                "environment return what its space declares"
+            )
+        at, n = states - int(space.start), int(space.n)
+        if ((at < 0) | (at >= n)).any():
+            _refuse(name, at, int(space.start), n)
+    elif isinstance(space, spaces.Dict):
+        for key, part in space.items():
+            if not isinstance(obs, Mapping) or key not in obs:
+                found = f"entries {list(obs)}" if isinstance(obs, Mapping) else type(obs).__name__
+                raise ValueError(
+                    f"{name} has no entry {key!r} ({found}), but the observation space says so; "
+                    "let the environment return what its space declares"
+                )
+            check_observation(part, obs[key], batch, f"{name}[{key!r}]")
+    elif isinstance(space, spaces.Tuple):
+        if not isinstance(obs, tuple | list) or len(obs) != len(space):
+            raise ValueError(
+                f"{name} is {shown(obs)}, but the observation space says a tuple of {len(space)}; "
+                "let the environment return what its space declares"
+            )
+        for i, (part, seen) in enumerate(zip(space, obs, strict=True)):
+            check_observation(part, seen, batch, f"{name}[{i}]")
+    elif space.shape is not None and np.shape(obs) != (*batch, *space.shape):
+        raise ValueError(
+            f"{name} has shape {np.shape(obs)}, but the observation space says "
+            f"{(*batch, *space.shape)}; let the environment return what its space declares, or "
+            "declare the space of what it returns"
+        )
 
 
 MAX_LEVELS = 32

@@ -8,10 +8,19 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from align_rudder.gym.cautions import UnknownSymbols
+from align_rudder.gym.logs import EventFunction
 from align_rudder.gym.spaces import ProgressSpace
-from align_rudder.gym.wrapper import Redistributing, check_not_wrapped, copied, paid_by_environment
+from align_rudder.gym.wrapper import (
+    Redistributing,
+    check_seen,
+    check_single,
+    copied,
+    paid_by_environment,
+)
 from align_rudder.model import AlignRudder
 from align_rudder.settlement import Account
+from align_rudder.streams import Stream
 
 __all__ = ["SubTaskReward"]
 
@@ -41,6 +50,8 @@ class SubTaskReward(gym.Wrapper, Redistributing):
             of a vector; a number becomes number × sub-goals + sub-goal; a dict gets an entry
             "subgoal" (one-hot); anything else becomes a dict of "observation" and "subgoal". That
             none is left is a place of its own; with several strategies each has its places.
+        events: For a model of event logs, and for the path of a model whose events come from a
+            function: what happened in a step, as for `align_rudder.RedistributeReward`.
 
     Notes:
         With R_t the redistributed reward and t_1 < t_2 < … the steps that reach sub-goals, the
@@ -69,10 +80,13 @@ class SubTaskReward(gym.Wrapper, Redistributing):
         fade: float = 0.01,
         successes: float = 100,
         observe_subgoal: bool = True,
+        events: EventFunction | None = None,
     ) -> None:
-        check_not_wrapped(env)
+        check_single(env, "SubTaskReward")
         gym.Wrapper.__init__(self, env)
-        self._set_up(model, settlement, gamma, fade, successes, observe_subgoal=observe_subgoal)
+        named = self._set_up(
+            model, settlement, gamma, fade, successes, events, observe_subgoal=observe_subgoal
+        )
         fitted = self.model
         if not isinstance(fitted, AlignRudder):
             raise ValueError(
@@ -81,8 +95,11 @@ class SubTaskReward(gym.Wrapper, Redistributing):
             )
         self._fitted, self._account = fitted, Account(self.settlement, fitted.return_range_)
         self._past = self._account.past
-        self._stream = fitted.stream()
-        self._stream.check_space(env.observation_space)
+        stream = named.stream()
+        assert isinstance(stream, Stream)
+        self._stream, self._symbols = stream, UnknownSymbols(named)
+        self._space = env.observation_space
+        self._stream.check_space(self._space)
         self._first = self._places()
         self._observed_space: ProgressSpace | None = None
         if observe_subgoal:
@@ -105,6 +122,7 @@ class SubTaskReward(gym.Wrapper, Redistributing):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         obs, info = self.env.reset(seed=seed, options=options)
+        check_seen(self._space, obs, info, "reset")
         self._stream.reset(obs)
         self._first = self._places()  # of a model that was aligned again
         if self._observed_space is not None:
@@ -122,8 +140,10 @@ class SubTaskReward(gym.Wrapper, Redistributing):
                 "the wrapper was stepped before reset, or after the episode had ended; call reset()"
             )
         obs, reward, terminated, truncated, info = self.env.step(action)
+        check_seen(self._space, obs, info, "step")
         reward, stream = paid_by_environment(reward), self._stream
         self._due += stream.step(self._obs, action, reward, obs, info)
+        self._symbols.see([stream.event], [terminated or truncated])
         goals = self._fitted.strategies_[stream.strategy].subgoals
         reached = any(goal.column == stream.column for goal in goals)
         share = 0.0

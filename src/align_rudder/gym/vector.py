@@ -13,8 +13,8 @@ from gymnasium.vector.utils import batch_space
 
 from align_rudder.episodes import tree_index
 from align_rudder.gym.cautions import UnknownStates, UnknownSymbols
-from align_rudder.gym.logs import EventFunction, with_events
-from align_rudder.gym.spaces import batch_tree
+from align_rudder.gym.logs import EventFunction
+from align_rudder.gym.spaces import batch_tree, check_observation
 from align_rudder.gym.wrapper import Redistributing, copied, paid_by_environment
 from align_rudder.settlement import Accounts
 from align_rudder.streams import RewardModel
@@ -56,10 +56,16 @@ class RedistributeReward(VectorWrapper, Redistributing):
         observe_progress: bool = True,
         events: EventFunction | None = None,
     ) -> None:
+        if not isinstance(env, VectorEnv):
+            raise ValueError(
+                f"env is a {type(env).__name__}; align_rudder.vector.RedistributeReward is for "
+                "vector environments (gymnasium.make_vec): for a single one use "
+                "align_rudder.RedistributeReward(env, model)"
+            )
         VectorWrapper.__init__(self, env)
-        observed = {"observe_progress": observe_progress, "events": events}
-        self._set_up(model, settlement, gamma, fade, successes, **observed)
-        named = with_events(self.model, events)
+        named = self._set_up(
+            model, settlement, gamma, fade, successes, events, observe_progress=observe_progress
+        )
         self._stream = named.vector_stream(env.num_envs)
         self._accounts = Accounts(self.settlement, env.num_envs, self.model.return_range_)
         self._past = self._accounts.past
@@ -96,7 +102,7 @@ class RedistributeReward(VectorWrapper, Redistributing):
             raise gym.error.ResetNeeded("the first reset must be of all sub-environments: no mask")
         else:
             self._ended[mask] = False
-        seen = batch_tree(self.env.single_observation_space, obs)
+        seen = self._seen(obs)
         self._restart(seen, mask)
         self._obs = copied(seen)
         self._note(infos, "subgoal", self._stream.subgoals.copy(), mask)
@@ -120,7 +126,7 @@ class RedistributeReward(VectorWrapper, Redistributing):
         same_step = self._mode == AutoresetMode.SAME_STEP
         fresh = self._ended if self._mode == AutoresetMode.NEXT_STEP else np.zeros_like(done)
         stepped = ~fresh if fresh.any() else None
-        seen = batch_tree(self.env.single_observation_space, obs)
+        seen = self._seen(obs)
         reached = self._final_obs(seen, infos, done) if same_step and done.any() else seen
         stream = self._stream
         share = stream.step(
@@ -151,6 +157,13 @@ class RedistributeReward(VectorWrapper, Redistributing):
         self._ended = done if not same_step else np.zeros_like(done)
         self._obs = copied(seen)
         return self._observed(obs), paid, terminated, truncated, infos
+
+    def _seen(self, obs: Any) -> Any:
+        """Return a batch of observations as arrays, seen to be of their space."""
+        space = self.env.single_observation_space
+        seen = batch_tree(space, obs)
+        check_observation(space, seen, (self.num_envs,), "the batch of observations")
+        return seen
 
     def _final_obs(self, obs: Any, infos: dict[str, Any], done: np.ndarray) -> Any:
         """Return the batch with the true last observation of every episode that ended."""

@@ -12,10 +12,10 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from align_rudder._warnings import warn
-from align_rudder.files import Number, check_values
+from align_rudder.files import Number, check_values, shown
 from align_rudder.gym.cautions import UnknownStates, UnknownSymbols
 from align_rudder.gym.logs import EventFunction, with_events
-from align_rudder.gym.spaces import ProgressSpace
+from align_rudder.gym.spaces import ProgressSpace, check_observation
 from align_rudder.settlement import Account, Past, Settlement
 from align_rudder.storage import needs_function
 from align_rudder.streams import AnyStream, AnyVectorStream, RewardModel
@@ -24,7 +24,8 @@ __all__ = [
     "INFO_KEYS",
     "RedistributeReward",
     "Redistributing",
-    "check_not_wrapped",
+    "check_seen",
+    "check_single",
     "copied",
     "resolve_model",
     "warn_of_keys",
@@ -69,13 +70,36 @@ def copied(tree: Any) -> Any:
 
 def paid_by_environment(reward: Any) -> float:
     """Return a reward as a number, or say that it is none."""
-    reward = float(reward)
+    try:
+        reward = float(reward)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"the environment paid {shown(reward)}, which is no number; let its step return "
+            "(obs, reward, terminated, truncated, info) with a number as the reward, 0.0 for none"
+        ) from None
     if not math.isfinite(reward):
         raise ValueError(
             f"the environment paid {reward}, with which no return can be counted; let it pay "
             "finite numbers"
         )
     return reward
+
+
+def check_seen(space: gym.Space[Any], obs: Any, info: Any, method: str) -> None:
+    """Raise a `ValueError` for an observation that the space has not, or an info that is no dict.
+
+    Args:
+        space: The observation space of the environment.
+        obs: What it returned.
+        info: What it returned beside.
+        method: By which of its methods.
+    """
+    if not isinstance(info, Mapping):
+        raise ValueError(
+            f"the environment's {method} returned {shown(info)} as info, which is no dict; let it "
+            "return a dict, {} where there is nothing to say"
+        )
+    check_observation(space, obs)
 
 
 INFO_KEYS = (
@@ -96,13 +120,29 @@ def warn_of_keys(info: Mapping[str, Any]) -> None:
         warn(f"the environment's info has {taken}, which this wrapper replaces", stacklevel=5)
 
 
-def check_not_wrapped(env: Any) -> None:
-    """Raise a `ValueError` if the rewards of an environment are redistributed already."""
+def check_single(env: Any, wrapper: str) -> None:
+    """Raise a `ValueError` unless it is one environment whose rewards are not redistributed yet.
+
+    Args:
+        env: The environment.
+        wrapper: The name of the wrapper, of one environment.
+    """
+    if isinstance(env, gym.vector.VectorEnv) and wrapper == "RedistributeReward":
+        raise ValueError(
+            f"{type(env).__name__} is a vector environment; RedistributeReward is for a single "
+            "one: use align_rudder.vector.RedistributeReward(env, model)"
+        )
+    if not isinstance(env, gym.Env):
+        many = f" Of a vector of environments, wrap each: {wrapper}(env_i, model)"
+        raise ValueError(
+            f"env is a {type(env).__name__}; {wrapper} needs a Gymnasium environment, such as "
+            f"gymnasium.make(…) returns.{many * hasattr(env, 'num_envs')}"
+        )
     while isinstance(env, gym.Wrapper):
         if isinstance(env, Redistributing):
             raise ValueError(
                 f"the environment is wrapped with {type(env).__name__} already, so that its "
-                "rewards would be redistributed twice; wrap env.unwrapped or leave one out"
+                "rewards would be redistributed twice; wrap it once"
             )
         env = env.env
 
@@ -129,9 +169,15 @@ class Redistributing(RecordConstructorArgs):
         gamma: float,
         fade: float,
         successes: float,
+        events: EventFunction | None,
         **others: Any,
-    ) -> None:
-        """Keep the arguments, from which `env.spec` makes the wrapper again."""
+    ) -> RewardModel:
+        """Keep the arguments, from which `env.spec` makes the wrapper again.
+
+        Returns:
+            The model, with its event function where it is one of event logs.
+        """
+        others["events"] = events
         RecordConstructorArgs.__init__(
             self,
             model=os.fspath(model) if isinstance(model, os.PathLike) else model,
@@ -143,9 +189,10 @@ class Redistributing(RecordConstructorArgs):
             _disable_deepcopy=True,
         )
         self.settlement = Settlement(settlement, gamma, fade, successes)
-        self.model = resolve_model(model, others.get("events"))
+        self.model = resolve_model(model, events)
         self._obs: Any = None
         self._seen_info = self._seen_unfinished = False
+        return with_events(self.model, events)
 
     def _begin(self) -> None:
         """Take what episodes return from the model, which may have been aligned again."""
@@ -228,15 +275,15 @@ class RedistributeReward(gym.Wrapper, Redistributing):
         observe_progress: bool = True,
         events: EventFunction | None = None,
     ) -> None:
-        check_not_wrapped(env)
+        check_single(env, "RedistributeReward")
         gym.Wrapper.__init__(self, env)
-        observed = {"observe_progress": observe_progress, "events": events}
-        self._set_up(model, settlement, gamma, fade, successes, **observed)
-        named = with_events(self.model, events)
+        named = self._set_up(
+            model, settlement, gamma, fade, successes, events, observe_progress=observe_progress
+        )
         self._stream = named.stream()
         self._account = Account(self.settlement, self.model.return_range_)
         self._past = self._account.past
-        space = env.observation_space
+        self._space = space = env.observation_space
         self._progress = self._progress_of(self._stream, space, observe_progress)
         if self._progress is not None:
             self.observation_space = self._progress.space
@@ -248,6 +295,7 @@ class RedistributeReward(gym.Wrapper, Redistributing):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         obs, info = self.env.reset(seed=seed, options=options)
+        check_seen(self._space, obs, info, "reset")
         if self._running and self._stream.given:
             self._warn_of_unfinished()
         self._stream.reset(obs)
@@ -266,6 +314,7 @@ class RedistributeReward(gym.Wrapper, Redistributing):
                 "the wrapper was stepped before reset, or after the episode had ended; call reset()"
             )
         obs, reward, terminated, truncated, info = self.env.step(action)
+        check_seen(self._space, obs, info, "step")
         reward = paid_by_environment(reward)
         stream = self._stream
         self._look_at(info)
