@@ -23,7 +23,7 @@ __all__ = ["n_terms", "pruned", "with_log_scores"]
 _ROUNDS = 5  # of refinement of the alignment with −ln p
 _NEAR = -10.0  # nats of evidence below which an alignment is not refined further: noise has less
 _FEWEST, _ALIKE = 3, 1.5  # sequences, and standard deviations beyond what the null's chain makes
-_FULL = 0.7  # share of a sequence's events in kept columns with which none is looked for
+_FULL = 0.8  # share of a sequence's events in kept columns with which none is looked for
 _FAINT = 1e-3  # what events that are in no kept column score when the others are aligned again
 
 
