@@ -75,7 +75,8 @@ def in_common(logs: Sequence[Sequence[str]]) -> list[str]:
         ['key', 'door']
     """
     ids, symbols = index_symbols(logs)
-    return [logs[0][t] for t in common_subsequence(ids, len(symbols))[0]]
+    first: Sequence[str] = logs[0]
+    return [first[t] for t in common_subsequence(ids, len(symbols))[0].tolist()]
 
 
 def in_order(log: Sequence[str], undo: Undo | None = None) -> AlignRudder:
