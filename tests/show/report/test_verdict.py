@@ -148,7 +148,9 @@ def test_a_reward_that_stays_on_the_last_step_is_said_and_the_light_is_not_green
     assert verdict["numbers"]["last_step"] == pytest.approx(kept, abs=1e-4)
     assert verdict["state"] == "fair"
     said = f"{kept:.0%} of the reward stays on the last step"
-    assert any(w["what"].startswith(said) and "other events" in w["do"] for w in verdict["warnings"])
+    assert any(
+        w["what"].startswith(said) and "other events" in w["do"] for w in verdict["warnings"]
+    )
     assert f"take care: {said}" in model.summary()
     if chance_known:
         assert model.random_share_ < 0.2
