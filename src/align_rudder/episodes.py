@@ -414,9 +414,9 @@ def load_episodes(path: str | os.PathLike[str]) -> list[Episode]:
 
 
 def _lengths(lengths: np.ndarray) -> np.ndarray:
+    if not lengths.size:
+        raise ValueError("lengths is empty, so it holds no episodes; one or more are needed")
     found = check_arrays({"lengths": lengths}, {"lengths": Ints("episodes", low=-(2**62))})
-    if not len(lengths):
-        raise ValueError("lengths is empty: the file holds no episodes; save one or more")
     if (lengths <= 0).any():
         raise ValueError(f"every entry of lengths must be positive, got {lengths.min()}")
     return found["lengths"]
