@@ -363,13 +363,13 @@ def test_observations_that_no_model_is_fitted_to_are_recorded_with_a_warning():
 
 
 def test_actions_that_the_space_has_not_are_recorded_with_a_warning():
-    plan = iter([1, 1, 1, 3, 3, 3, 1])
+    plan = iter([1, 1, 1, 3, 3, 3])
+    first = ar.record(Counter(), lambda obs: next(plan), 1)
     with pytest.warns(ar.AlignRudderWarning) as caught:
-        found = ar.record(Counter(), lambda obs: next(plan), 1, max_attempts=2)
-        found = ar.record(Counter(), lambda obs: next(plan), 1, max_attempts=2)
+        found = ar.record(Counter(), lambda obs: next(plan), 3)
     (said,) = [str(w.message) for w in caught]
     assert "the policy returned 3, which is no action of Discrete(2)" in said
-    assert found.successes[0].actions.tolist() == [3]
+    assert [e.actions.tolist() for e in (*first[0], *found[0])] == [[1, 1, 1], [3], [3], [3]]
 
 
 @pytest.mark.parametrize(

@@ -608,9 +608,15 @@ FAULTS = [
     ({"reward": np.ones(2)}, r"paid array\(\[1., 1.\]\), which is no number"),
     ({"reward": np.nan}, r"paid nan, with which no return can be counted"),
     ({"reward": 1e60}, r"paid 1e\+60; let it pay numbers below 1e\+50"),
-    ({"begun": np.zeros(2)}, r"reset returned array\(\[0., 0.\]\); let it return \(obs, info\), wi"),
+    (
+        {"begun": np.zeros(2)},
+        r"reset returned array\(\[0., 0.\]\); let it return \(obs, info\), wi",
+    ),
     ({"begun": (0, 0, {})}, r"reset returned 3 values; let it return \(obs, info\)"),
-    ({"all": None}, r"step returned None; let it return \(obs, reward, terminated, truncated, info"),
+    (
+        {"all": None},
+        r"step returned None; let it return \(obs, reward, terminated, truncated, info",
+    ),
     ({"all": (0, 0.0, False, {})}, r"step returned 4 values \(as in Gym before version 0.26\)"),
 ]
 

@@ -43,7 +43,9 @@ def stepped(
         space: The observation space of the environment; None if it has none.
         returned: What its step returned.
     """
-    obs, reward, terminated, truncated, info = parts_of("step", returned)
+    plain = type(returned) is tuple and len(returned) == 5 and type(returned[4]) is dict
+    parts = returned if plain else parts_of("step", returned)  # each step comes here
+    obs, reward, terminated, truncated, info = parts
     if space is not None:
         check_observation(space, obs)
     return obs, paid_by_environment(reward), terminated, truncated, info
@@ -69,6 +71,8 @@ def parts_of(method: str, returned: Any) -> Any:
 
 def paid_by_environment(reward: Any) -> float:
     """Return a reward as a number, or say that it is none."""
+    if type(reward) is float and abs(reward) <= LARGEST:  # nearly every step
+        return reward
     try:
         if isinstance(reward, str | bytes) or getattr(reward, "ndim", 0):
             raise TypeError
