@@ -18,6 +18,7 @@ from align_rudder.events import (
     EventEncoder,
     SymbolEvents,
     Vocabulary,
+    given_encoder,
     with_done,
 )
 from align_rudder.null import Chance, renumbered
@@ -121,6 +122,7 @@ def from_sequences(
     random_returns: Sequence[float] | None,
 ) -> Demonstrations:
     """Return sequences of symbols as events, whose returns their ends are paid."""
+    given_encoder(model.events)  # not used here, but a mistake all the same
     listed = check_sequences(sequences)
     returns = check_returns(returns, len(listed))
     random = check_sequences(random_sequences, "random_sequences")
