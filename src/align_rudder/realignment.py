@@ -25,6 +25,8 @@ _NEAR = -10.0  # nats of evidence below which an alignment is not refined furthe
 _FEWEST, _ALIKE = 3, 1.5  # sequences, and standard deviations beyond what the null's chain makes
 _FULL = 0.8  # share of a sequence's events in kept columns with which none is looked for
 _CENTRAL = 0.65  # share of the sequences that must hold what a central subsequence has
+_MORE = 4.0  # nats that it needs more than what all hold, to which chance adds a column more often
+_NOTHING = Kept(np.zeros(0, np.int64), np.zeros(0, np.int64), 0.0, -np.inf)
 _FAINT = 1e-3  # what events that are in no kept column score when the others are aligned again
 
 
@@ -63,7 +65,7 @@ def with_log_scores(
     scores = quantise(guide.scores, n_terms(sequences))[0]
     other = Guide.of(sequences, _plain(sequences, null), gap, progress)
     found = [refined(guide, 0, refine), refined(other, 1, _ROUNDS - 1)]
-    found += [_in_common(found[0][0], null), _central(found[0][0], null)]
+    found.append(_in_order(found[0][0], null))
     whole = _whole(found, null, engine, refine)
     if whole is not None:
         return whole, [], other
@@ -83,8 +85,8 @@ def pruned(part: Part, null: Null, engine: str, refine: int, evident: bool) -> P
 
     An alignment with scores −ln p, to which rare events matter less, takes its place where there
     is more evidence for it. That begins with the present one if the strategy is `evident` from
-    it. So does one along what all sequences hold in order, if it has no fewer columns. If no column
-    is more than chance, `columns` stays None, and a share decides.
+    it. So does one along what all or most sequences hold in order. If no column is more than
+    chance, `columns` stays None, and a share decides.
     """
     alignment = part.alignment
     kept = kept_columns(alignment.matrix, null)
@@ -93,12 +95,9 @@ def pruned(part: Part, null: Null, engine: str, refine: int, evident: bool) -> P
         matrix, rounds = (alignment.matrix, 1) if evident else (None, _ROUNDS)
         alignment, kept = _again(alignment, kept, null, engine, plain, rounds, matrix)
         if not _is_full(alignment, kept):
-            other, found = _in_common(alignment, null)
-            if found.evidence > kept.evidence and len(found.columns) >= len(kept.columns):
+            other, found = _in_order(alignment, null, at_least=len(kept.columns))
+            if found.evidence > kept.evidence:
                 alignment, kept = other, found
-        other, found = _central(alignment, null)
-        if found.evidence > kept.evidence:
-            alignment, kept = other, found
     if not len(kept.columns):
         return part
     alignment, kept = _for_kept(alignment, kept, null, engine, refine)
@@ -132,24 +131,29 @@ def _whole(
     return None
 
 
-def _in_common(alignment: Alignment, null: Null) -> tuple[Alignment, Kept]:
-    """Align along what all sequences hold in the same order.
+def _in_order(alignment: Alignment, null: Null, at_least: int = 0) -> tuple[Alignment, Kept]:
+    """Align along what all sequences hold in the same order, or along what most of them do.
 
-    Where none lacks an event that matters, but many events lie between, this finds more.
+    These go by the events that matter alone, where an alignment adds up the scores of all. Where
+    none lacks an event that matters, but many lie between, the first finds most; else the second,
+    to which chance adds a column more often, so that it needs clearly more evidence.
+
+    Args:
+        alignment: An alignment of the sequences.
+        null: What sequences look like by chance.
+        at_least: Columns that the first must have.
     """
-    sequences = alignment.sequences
-    matrix = along(sequences, common_subsequence(sequences, len(null.p)))
-    return replace(alignment, matrix=matrix), kept_columns(matrix, null)
+    sequences, n = alignment.sequences, len(null.p)
 
+    def aligned(places: np.ndarray) -> tuple[Alignment, Kept]:
+        matrix = along(sequences, places)
+        return replace(alignment, matrix=matrix), kept_columns(matrix, null)
 
-def _central(alignment: Alignment, null: Null) -> tuple[Alignment, Kept]:
-    """Align along what most sequences hold in the same order.
-
-    It goes by the events that matter alone, where an alignment adds up the scores of all.
-    """
-    sequences = alignment.sequences
-    matrix = along(sequences, central_subsequence(sequences, len(null.p), _CENTRAL))
-    return replace(alignment, matrix=matrix), kept_columns(matrix, null)
+    shared = aligned(common_subsequence(sequences, n))
+    central = aligned(central_subsequence(sequences, n, _CENTRAL))
+    if _evidence(central) > _evidence(shared) + _MORE:
+        return central
+    return shared if len(shared[1].columns) >= at_least else (alignment, _NOTHING)
 
 
 def _evidence(found: tuple[Alignment, Kept]) -> float:
