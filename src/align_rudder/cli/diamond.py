@@ -23,20 +23,25 @@ Device = Literal["auto", "gpu", "cpu"]
 
 @dataclass
 class Demos:
-    """Let the scripted expert play, keep the shortest runs that found the diamond, align them."""
+    """Let the scripted expert play, keep some runs that found the diamond, align them."""
 
     output: Output = "demonstrations.npz"
     """File for the demonstrations."""
     n: int = 10
     """How many to keep."""
-    worlds: int = 512
-    """New worlds to play."""
+    choose: Literal["shortest", "first"] = "shortest"
+    """Which: the shortest, or those of the first worlds, however long they are."""
+    noise: float = 0.0
+    """Share of the actions that are replaced by random ones."""
+    worlds: int | None = None
+    """New worlds to play; 512, or three for each run that is kept with --choose first."""
     seed: int = 0
     """Seed of the worlds."""
     max_steps: int = 2500
     """Steps after which a run is given up."""
-    keep: int = 200
-    """The longest run whose states are kept in memory; a state takes 25 kB."""
+    keep: int | None = None
+    """The longest run whose states are kept in memory, 25 kB for each step; 200, or all with
+    --choose first."""
     episodes: str | None = None
     """Also write them to this npz file as episodes of `AlignRudder/Diamond-v0`."""
     model: str | None = None
@@ -55,17 +60,24 @@ class Demos:
 
         check_outputs(self.output, self.episodes, self.model, self.figure, self.json)
         check_least(self, n=2, worlds=1, max_steps=1, keep=1)
+        if not 0 <= self.noise < 1:
+            raise ValueError(
+                f"--noise is {self.noise}; a share of at least 0 and below 1 is needed"
+            )
         check_seed(self.seed)
         check_figure(self.figure)
         task, shown = DiamondTask(), sys.stderr.isatty()
-        runs = demos.play_expert(task, self.worlds, self.seed, self.max_steps, self.keep, shown)
+        first = self.choose == "first"
+        worlds = self.worlds or (3 * self.n if first else 512)
+        keep = self.keep or (self.max_steps if first else 200)
+        runs = demos.play_expert(task, worlds, self.seed, self.max_steps, keep, shown, self.noise)
         steps = sorted(len(run.actions) for run in runs if run.solved)
         median = f", in {np.median(steps):.0f} steps (median)" if steps else ""
         share = len(steps) / len(runs)
         print(f"{len(steps)} of {len(runs)} runs found a diamond ({share:.1%}){median}")
-        chosen = demos.save_shortest(self.output, runs, self.n)
+        chosen = demos.save_chosen(self.output, runs, self.n, self.choose)
         lengths = [len(demo.actions) for demo in chosen]
-        print(f"the {self.n} shortest, of {lengths} steps, are in {self.output}\n")
+        print(f"the {self.n} {self.choose}, of {lengths} steps, are in {self.output}\n")
         model = demos.fit_demonstrations(task, chosen)
         print(as_text(model))
         if self.episodes is not None:

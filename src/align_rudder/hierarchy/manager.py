@@ -48,7 +48,7 @@ class ManagedTask(AlignedTask):
 
 def managed(task: AlignedTask, agent: Policy) -> ManagedTask:
     """Return the task of a manager with these sub-agents."""
-    return ManagedTask(task.task, task.tables, task.pay, task.patience, agent)
+    return ManagedTask(task.task, task.tables, task.pay, task.patience, task.beside, agent)
 
 
 def new_manager(

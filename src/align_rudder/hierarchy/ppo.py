@@ -71,6 +71,10 @@ class PPO:
         max_grad_norm: Largest norm of a gradient; larger ones are scaled down.
         reward_scale: What rewards are multiplied with.
         fresh: Share of episodes that begin in a new world; the others at stored sub-goals.
+        revisit: Steps without a sub-goal after which a state is stored as well, and each time so
+            many more have passed; 0 to store only states that have just reached one.
+        backplay: Whether episodes begin at states of demonstrations alone, from their end
+            backwards (Salimans and Chen, 2018; Resnick et al., 2018).
         burn_in: Updates in which only the value is learned.
         bc_coef: Weight of the cloning loss beside PPO's.
         own_subtask: Whether an agent learns for its own sub-task alone, as in the paper: it is paid
@@ -90,6 +94,8 @@ class PPO:
     max_grad_norm: float = 0.5
     reward_scale: float = 10.0
     fresh: float = 0.2
+    revisit: int = 0
+    backplay: bool = False
     burn_in: int = 5
     bc_coef: float = 0.1
     own_subtask: bool = False
@@ -99,6 +105,7 @@ class PPO:
             Whole(1).check(getattr(self, name), name)
         Number(above=0, high=1).check(self.gamma, "gamma")
         Number(0).check(self.ent_coef, "ent_coef")
+        Whole().check(self.revisit, "revisit")
         if self.batch_size % self.n_minibatches:
             raise ValueError(
                 f"a batch of {self.n_envs} × {self.n_steps} steps cannot be split into "
@@ -377,7 +384,8 @@ def new_runner_state(
         blank = jax.tree.map(
             lambda x: jnp.broadcast_to(x[:1], (ppo.n_envs, *x.shape[1:])), starts.pool
         )
-        return begin_again(starts, key, blank, jnp.ones(ppo.n_envs, bool), ppo.fresh)
+        every = jnp.ones(ppo.n_envs, bool)
+        return begin_again(starts, key, blank, every, ppo.fresh, ppo.backplay)
 
     state = new_train_state(agent, ppo, total_updates, k_learn)
     return RunnerState(state, begin(starts, k_begin), starts, k_play)
@@ -409,7 +417,11 @@ def collect_rollout(
         reward = paid * ppo.reward_scale
         # A cut-off episode would have gone on: the value before stands for what would have come.
         reward = reward + jnp.where(out.cut, ppo.gamma * value, 0.0)
-        starts = remember(starts, k_keep, new, out.reached & ~out.over)
+        keep = out.reached
+        if ppo.revisit:
+            keep |= (new.idle > 0) & (new.idle % ppo.revisit == 0)
+        if not ppo.backplay:
+            starts = remember(starts, k_keep, new, keep & ~ended)
         fresh = new.begun == 0
         metrics = Metrics(
             (jax.nn.one_hot(subtask, k) * out.reached[:, None]).sum(0),
@@ -420,7 +432,8 @@ def collect_rollout(
             (out.solved & fresh).sum(),
         )
         transition = Transition(seen, subtask, cell, action, log_prob, value, reward, done)
-        return (begin_again(starts, k_reset, new, ended, ppo.fresh), starts), (transition, metrics)
+        begun = begin_again(starts, k_reset, new, ended, ppo.fresh, ppo.backplay)
+        return (begun, starts), (transition, metrics)
 
     key, k_play = jax.random.split(runner.key)
     (envs, starts), (traj_batch, shown) = jax.lax.scan(

@@ -23,8 +23,26 @@ from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
 from align_rudder.hierarchy.aligned import PAYS, AlignedTask, AlignmentTables, PlainTask
 from align_rudder.hierarchy.ppo import PPO, current_names
 from align_rudder.hierarchy.task import Task
+from align_rudder.hierarchy.unordered import Kinds, UnorderedTask
 
-__all__ = ["Training"]
+__all__ = ["GOALS", "Training", "tracked_task"]
+
+GOALS = ("alignment", "items", "one", "kinds")
+
+
+def tracked_task(task: Task, tables: AlignmentTables | Kinds, *options: Any) -> AlignedTask:
+    """Return a task whose episodes are tracked: along an alignment, or by the kinds of event seen.
+
+    Args:
+        task: The task.
+        tables: Tables of the alignment, or kinds of event.
+        options: Further arguments of `AlignedTask`.
+    """
+    kind: Any = UnorderedTask if isinstance(tables, Kinds) else AlignedTask
+    return kind(task, tables, *options)
+
+
+_SINCE_0_1 = ("beside", "goals")  # which are as they were then if a configuration lacks them
 
 
 @dataclass(frozen=True)
@@ -37,6 +55,10 @@ class Training:
         seed: Seed.
         ppo: Hyper-parameters of PPO.
         pay: What agents are paid; see `AlignedTask`.
+        beside: Whether the task's own 1 is paid beside it.
+        goals: Where sub-goals come from: "alignment" of all demonstrations; "items", the same with
+            events of items alone; "one", all events of a single demonstration in their order;
+            "kinds", each kind of event once, in any order.
         patience: Steps without a new sub-goal after which training cuts an episode off.
         plain: Whether the learner knows nothing of demonstrations and alignment.
         separate: Whether each sub-task has a network of its own.
@@ -57,6 +79,8 @@ class Training:
     seed: int = 0
     ppo: PPO = field(default_factory=PPO)
     pay: str = "subgoal"
+    beside: bool = False
+    goals: str = "alignment"
     patience: int = 500
     plain: bool = False
     separate: bool = False
@@ -82,6 +106,7 @@ class Training:
             clone=(self.clone, Whole()),
             manager=(self.manager, Number(0, below=1)),
             pay=(self.pay, Choice(PAYS)),
+            goals=(self.goals, Choice(GOALS)),
         )
         if self.plain and self.pay not in ("task", "dense"):
             raise ValueError(f"a plain learner is paid 'task' or 'dense', not {self.pay!r}")
@@ -91,10 +116,11 @@ class Training:
                 "had at the same time"
             )
 
-    def aligned(self, task: Task, tables: AlignmentTables) -> AlignedTask:
+    def aligned(self, task: Task, tables: AlignmentTables | Kinds) -> AlignedTask:
         """Return the task as agents are trained on it."""
-        kind = PlainTask if self.plain else AlignedTask
-        return kind(task, tables, self.pay, self.patience)
+        if self.plain and isinstance(tables, AlignmentTables):
+            return PlainTask(task, tables, self.pay, self.patience)
+        return tracked_task(task, tables, self.pay, self.patience, self.beside)
 
     def new_agent(self, task: AlignedTask, key: jax.Array) -> Policy:
         """Return an untrained agent."""
@@ -102,7 +128,7 @@ class Training:
             return new_separate_agents(task, key, self.hidden, self.symmetric)
         return new_agent(task, key, self.hidden, self.symmetric, conditioned=not self.plain)
 
-    def configuration(self, tables: AlignmentTables) -> dict[str, Any]:
+    def configuration(self, tables: AlignmentTables | Kinds) -> dict[str, Any]:
         """Return what checkpoints must agree on."""
         return json.loads(json.dumps({**asdict(self), "alignment": tables.digest}))
 
@@ -111,7 +137,7 @@ class Training:
         """Return the training of a configuration, as `training.json` holds it, also of 0.1."""
         found = current_names(configuration)
         kinds = {name: kind_like(default) for name, default in vars(cls()).items()}
-        Table({**kinds, "alignment": Text()}).check(found, "the configuration")
+        Table({**kinds, "alignment": Text()}, _SINCE_0_1).check(found, "the configuration")
         del found["alignment"]
         ppo, hidden = PPO(**found.pop("ppo")), tuple(found.pop("hidden"))
         return cls(**found, ppo=ppo, hidden=hidden)

@@ -25,8 +25,9 @@ from align_rudder.hierarchy.folder import TrainingFolder, load_agent, load_manag
 from align_rudder.hierarchy.manager import managed, new_manager
 from align_rudder.hierarchy.ppo import PPO, Losses, Metrics, RunnerState
 from align_rudder.hierarchy.resets import new_starts
-from align_rudder.hierarchy.settings import Training
+from align_rudder.hierarchy.settings import Training, tracked_task
 from align_rudder.hierarchy.task import Task
+from align_rudder.hierarchy.unordered import Kinds
 from align_rudder.runs.checkpoint import digest
 from align_rudder.runs.interrupt import stop_on_signal
 from align_rudder.runs.lock import only_here
@@ -223,7 +224,7 @@ class Trainer:
         """Return a function that evaluates an agent in new worlds, and saves it if it is best."""
         training, at, devices = self.training, self.at, self.devices
         if training.plain:  # also of a plain learner it is counted how far it comes
-            task = AlignedTask(task.task, task.tables)
+            task = tracked_task(task.task, task.tables)
         worlds = new_worlds(task, self.keys["worlds"], training.worlds)
         worlds, placed = devices.place(worlds, spread=True), devices.place(task)
         play = eqx.filter_jit(evaluate)
@@ -252,7 +253,7 @@ class Trainer:
 
 def train(
     task: Task,
-    tables: AlignmentTables,
+    tables: AlignmentTables | Kinds,
     demonstrations: Sequence[tuple[Any, np.ndarray]],
     training: Training,
     folder: str | Path,

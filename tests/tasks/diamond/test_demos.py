@@ -12,8 +12,8 @@ from align_rudder.tasks.diamond.demos import (  # noqa: E402
     fit_demonstrations,
     load_demonstrations,
     play_expert,
+    save_chosen,
     save_demonstrations,
-    save_shortest,
 )
 from align_rudder.tasks.diamond.task import DiamondTask  # noqa: E402
 
@@ -68,7 +68,7 @@ def test_the_expert_finds_diamonds_in_most_new_worlds(compiled_quickly):
 def test_the_shortest_runs_with_a_diamond_are_saved(tmp_path):
     runs = setup().demos[::-1]
     runs = [runs[0]._replace(solved=False), *runs[1:], runs[0]._replace(states=None)]
-    chosen = save_shortest(tmp_path / "demos.npz", runs, 3)
+    chosen = save_chosen(tmp_path / "demos.npz", runs, 3)
     lengths = sorted(len(run.actions) for run in runs[1:-1])[:3]
     assert [len(demo.actions) for demo in chosen] == lengths
     saved = load_demonstrations(tmp_path / "demos.npz", task)
@@ -79,13 +79,13 @@ def test_too_few_runs_are_kept_all_the_same(tmp_path):
     runs, path = setup().demos[:3], tmp_path / "demos.npz"
     says = r"3 of 3 runs found a diamond, 3 of them short enough to be kept \(in .*demos.npz\); 10"
     with pytest.raises(ValueError, match=says):
-        save_shortest(path, runs)
+        save_chosen(path, runs)
     with pytest.raises(ValueError, match=r"demos-2\.npz"):  # what is there is not replaced by less
-        save_shortest(path, runs[:2])
+        save_chosen(path, runs[:2])
     assert len(load_demonstrations(path, task)) == 3
     assert len(load_demonstrations(tmp_path / "demos-2.npz", task)) == 2
     with pytest.raises(ValueError, match="0 of 1 runs found a diamond, 0 of them short enough to"):
-        save_shortest(tmp_path / "none.npz", [runs[0]._replace(solved=False)])
+        save_chosen(tmp_path / "none.npz", [runs[0]._replace(solved=False)])
     assert not (tmp_path / "none.npz").exists()
 
 

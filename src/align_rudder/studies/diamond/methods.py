@@ -67,6 +67,27 @@ METHODS: dict[str, Method] = {
     ),
     "no-redistribution": Method("… paid for the diamond alone", "green", "D", {"pay": "task"}),
     "equal-reward": Method("… paid the same for each sub-goal", "sky", "P", {"pay": "goals"}),
+    "manager": Method("… with a manager", "yellow", "*", {"manager": 0.05}),
+    "no-starts": Method("… from new worlds alone", "purple", ">", {}, {"fresh": 1.0}),
+    "items": Method("… events of items alone", "green", "d", {"goals": "items"}),
+    "one-demonstration": Method(
+        "sub-goals of one demonstration, in its order", "blue", "p", {"goals": "one"}
+    ),
+    "kinds": Method("each kind of event once, in any order", "sky", "h", {"goals": "kinds"}),
+    "dense-starts": Method(
+        "PPO, paid for each achievement, cloned, stored starts",
+        "orange",
+        "8",
+        {"goals": "kinds", "pay": "dense"},
+        {"reward_scale": 1.0},
+    ),
+    "backplay": Method(
+        "PPO, paid for the diamond alone, cloned, backplay",
+        "gray",
+        "H",
+        {"goals": "kinds", "pay": "task"},
+        {"backplay": True},
+    ),
     "no-cloning": Method("… without cloning", "purple", "v", {"clone": 0}, {"bc_coef": 0.0}),
     "ppo-dense": Method(
         "PPO, paid for each achievement",
@@ -151,8 +172,8 @@ def train_method(
         devices: Devices to train on.
         progress: Whether to show a progress bar.
     """
-    from align_rudder.hierarchy.aligned import tables_of
     from align_rudder.hierarchy.trainer import train
+    from align_rudder.studies.diamond.goals import subgoals_of
 
-    tables = tables_of(setup.model)
-    train(setup.task, tables, setup.runs, training, folder, devices, progress)
+    goals = subgoals_of(setup, training.goals)
+    train(goals.task, goals.tables, setup.runs, training, folder, devices, progress)
