@@ -75,8 +75,7 @@ def in_common(logs: Sequence[Sequence[str]]) -> list[str]:
         ['key', 'door']
     """
     ids, symbols = index_symbols(logs)
-    first: Sequence[str] = logs[0]
-    return [first[t] for t in common_subsequence(ids, len(symbols))[0].tolist()]
+    return [logs[0][int(t)] for t in common_subsequence(ids, len(symbols))[0]]
 
 
 def in_order(log: Sequence[str], undo: Undo | None = None) -> AlignRudder:
