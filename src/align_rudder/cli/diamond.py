@@ -11,8 +11,15 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 import tyro
 
-from align_rudder.cli.options import OptionalOutput, Output, check_figure, check_least, check_seed
-from align_rudder.files import check_outputs, write_figure, write_json, write_text
+from align_rudder.cli.options import (
+    OptionalOutput,
+    Output,
+    check_figure,
+    check_least,
+    check_options,
+    check_seed,
+)
+from align_rudder.files import Number, check_outputs, write_figure, write_json, write_text
 from align_rudder.runs.progress import bars_or_lines
 from align_rudder.studies.diamond.methods import OURS, MethodName, train_method, training_of
 
@@ -60,10 +67,7 @@ class Demos:
 
         check_outputs(self.output, self.episodes, self.model, self.figure, self.json)
         check_least(self, n=2, worlds=1, max_steps=1, keep=1)
-        if not 0 <= self.noise < 1:
-            raise ValueError(
-                f"--noise is {self.noise}; a share of at least 0 and below 1 is needed"
-            )
+        check_options(self, {"noise": Number(0, below=1)})
         check_seed(self.seed)
         check_figure(self.figure)
         task, shown = DiamondTask(), sys.stderr.isatty()

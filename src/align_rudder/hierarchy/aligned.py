@@ -168,7 +168,7 @@ class AlignedTask(eqx.Module):
             sub-task; "step", at each step; "goals", the same for every sub-goal; "task", only the
             1 for solving the task; "dense", the task's hand-made reward.
         patience: Steps without reaching a sub-goal after which training cuts an episode off.
-        beside: Whether the task's own 1 is paid beside the reward of sub-goals.
+        beside: Whether 1 for solving the task is paid beside it.
     """
 
     task: Task = eqx.field(static=True)
@@ -241,7 +241,7 @@ class AlignedTask(eqx.Module):
             reward = (new.reached & ~s.reached).sum() / self.n_subtasks
         elif self.pay == "dense":
             reward = task.dense_reward(s.state, state)
-        if self.beside and self.pay in ("subgoal", "step", "goals"):
+        if self.beside:
             reward = reward + solved
         cut = ~over & (new.idle >= self.patience)
         new = new._replace(state=state)

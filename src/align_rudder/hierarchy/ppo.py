@@ -23,6 +23,7 @@ from align_rudder.hierarchy.cloning import Examples
 from align_rudder.hierarchy.resets import Starts, begin_again, remember, update_failure_rates
 
 __all__ = [
+    "LATER",
     "PPO",
     "Losses",
     "Metrics",
@@ -38,6 +39,7 @@ __all__ = [
     "ppo_loss",
     "train_step",
     "update_agent",
+    "without_later",
 ]
 
 _EXAMPLES = 256  # cloned beside each minibatch
@@ -51,6 +53,8 @@ _NAMES_OF_0_1 = {
     "max_norm": "max_grad_norm",
     "cloning": "bc_coef",
 }
+LATER = {"beside": False, "goals": "alignment", "revisit": 0, "backplay": False}
+"""Entries that configurations written before do not have, and what they were then."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +75,9 @@ class PPO:
         max_grad_norm: Largest norm of a gradient; larger ones are scaled down.
         reward_scale: What rewards are multiplied with.
         fresh: Share of episodes that begin in a new world; the others at stored sub-goals.
-        revisit: Steps without a sub-goal after which a state is stored as well, and each time so
-            many more have passed; 0 to store only states that have just reached one.
-        backplay: Whether episodes begin at states of demonstrations alone, from their end
+        revisit: Steps since the last sub-goal after which a state is stored as well, and each time
+            so many more have passed; 0 to store only states that have just reached one.
+        backplay: Whether the others begin at sub-goals of demonstrations alone, from the last one
             backwards (Salimans and Chen, 2018; Resnick et al., 2018).
         burn_in: Updates in which only the value is learned.
         bc_coef: Weight of the cloning loss beside PPO's.
@@ -124,6 +128,19 @@ def current_names(configuration: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(ppo, Mapping):
         return dict(configuration)
     return {**configuration, "ppo": {_NAMES_OF_0_1.get(k, k): v for k, v in ppo.items()}}
+
+
+def without_later(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration as it was written before the entries in `LATER`, if it can be.
+
+    Files of before are then files of the same training; an entry that says anything new stays.
+    """
+
+    return {
+        name: without_later(value) if isinstance(value, Mapping) else value
+        for name, value in configuration.items()
+        if name not in LATER or value != LATER[name]
+    }
 
 
 class Transition(NamedTuple):
@@ -418,8 +435,8 @@ def collect_rollout(
         # A cut-off episode would have gone on: the value before stands for what would have come.
         reward = reward + jnp.where(out.cut, ppo.gamma * value, 0.0)
         keep = out.reached
-        if ppo.revisit:
-            keep |= (new.idle > 0) & (new.idle % ppo.revisit == 0)
+        if ppo.revisit:  # before the first sub-goal there are new worlds to begin in
+            keep |= (new.subtask > 0) & (new.idle > 0) & (new.idle % ppo.revisit == 0)
         if not ppo.backplay:
             starts = remember(starts, k_keep, new, keep & ~ended)
         fresh = new.begun == 0

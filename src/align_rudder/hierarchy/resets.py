@@ -15,7 +15,7 @@ __all__ = ["Starts", "begin_again", "new_starts", "remember", "update_failure_ra
 
 _STEP_SIZE = 0.1  # weight of the last rollout in the failure rates
 _LEAST = 0.05  # a sub-task that never fails is begun as if it failed this often
-_MASTERED = 0.5  # of tries that fail: with less, backplay goes on to the sub-task before
+_MASTERED = 0.5  # where fewer of the tries fail, backplay goes on to the sub-task before
 
 
 class Starts(NamedTuple):
@@ -106,9 +106,8 @@ def _weights(starts: Starts, backplay: bool) -> jax.Array:
     there = starts.filled > 0
     if backplay:
         # From the end backwards: a sub-task is begun once all behind it are mastered.
-        mastered = jnp.where(there, starts.failure < _MASTERED, True)
-        behind = jnp.roll(jax.lax.cummin(mastered[::-1].astype(jnp.int32))[::-1], -1)
-        there &= behind.at[-1].set(1) > 0
+        hard = there & (starts.failure >= _MASTERED)
+        there &= jnp.cumsum(hard[::-1])[::-1] - hard == 0
     return jnp.where(there, starts.failure + _LEAST, 0.0)
 
 
@@ -129,7 +128,8 @@ def begin_again(
         ended: Which of them ended (N,).
         fresh: Share of new worlds; the others begin at a sub-task whose buffer is not empty, the
             more often the more often it fails.
-        backplay: Whether a sub-task is begun only once half of the tries at all behind it succeed.
+        backplay: Whether a sub-task is begun only once, of each one behind it, more than half of
+            the tries succeed.
     """
     n = ended.shape[0]
     u = jax.random.uniform(key, (4, n))  # all at once: quicker to compile

@@ -21,28 +21,13 @@ from align_rudder.files import (
 )
 from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
 from align_rudder.hierarchy.aligned import PAYS, AlignedTask, AlignmentTables, PlainTask
-from align_rudder.hierarchy.ppo import PPO, current_names
+from align_rudder.hierarchy.ppo import LATER, PPO, current_names, without_later
 from align_rudder.hierarchy.task import Task
-from align_rudder.hierarchy.unordered import Kinds, UnorderedTask
+from align_rudder.hierarchy.unordered import Kinds, tracked_task
 
-__all__ = ["GOALS", "Training", "tracked_task"]
+__all__ = ["GOALS", "Training"]
 
 GOALS = ("alignment", "items", "one", "kinds")
-
-
-def tracked_task(task: Task, tables: AlignmentTables | Kinds, *options: Any) -> AlignedTask:
-    """Return a task whose episodes are tracked: along an alignment, or by the kinds of event seen.
-
-    Args:
-        task: The task.
-        tables: Tables of the alignment, or kinds of event.
-        options: Further arguments of `AlignedTask`.
-    """
-    kind: Any = UnorderedTask if isinstance(tables, Kinds) else AlignedTask
-    return kind(task, tables, *options)
-
-
-_SINCE_0_1 = ("beside", "goals")  # which are as they were then if a configuration lacks them
 
 
 @dataclass(frozen=True)
@@ -55,7 +40,7 @@ class Training:
         seed: Seed.
         ppo: Hyper-parameters of PPO.
         pay: What agents are paid; see `AlignedTask`.
-        beside: Whether the task's own 1 is paid beside it.
+        beside: Whether the task's own 1 is paid beside the reward of sub-goals.
         goals: Where sub-goals come from: "alignment" of all demonstrations; "items", the same with
             events of items alone; "one", all events of a single demonstration in their order;
             "kinds", each kind of event once, in any order.
@@ -110,6 +95,23 @@ class Training:
         )
         if self.plain and self.pay not in ("task", "dense"):
             raise ValueError(f"a plain learner is paid 'task' or 'dense', not {self.pay!r}")
+        if self.plain and self.goals == "kinds":
+            raise ValueError(
+                "a plain learner has no sub-goals of its own; goals='kinds' cannot be had at the "
+                "same time: take 'alignment', by which it is counted how far it comes"
+            )
+        if self.beside and (self.pay in ("task", "dense") or self.ppo.own_subtask):
+            how = "own_subtask" if self.ppo.own_subtask else f"pay={self.pay!r}"
+            raise ValueError(
+                f"beside=True pays 1 for the task beside the reward of sub-goals; with {how} it "
+                "cannot be had: leave it out, or take pay 'subgoal', 'step' or 'goals' for agents "
+                "that learn for all that follows"
+            )
+        if self.ppo.own_subtask and self.goals == "kinds":
+            raise ValueError(
+                "with own_subtask agents are paid for their own sub-goals, but with goals='kinds' "
+                "no sub-goal is an agent's own; take goals 'alignment', 'items' or 'one'"
+            )
         if self.ppo.own_subtask and self.pay != "subgoal":
             raise ValueError(
                 f"with own_subtask agents are paid for their sub-goals; pay={self.pay!r} cannot be "
@@ -118,7 +120,12 @@ class Training:
 
     def aligned(self, task: Task, tables: AlignmentTables | Kinds) -> AlignedTask:
         """Return the task as agents are trained on it."""
-        if self.plain and isinstance(tables, AlignmentTables):
+        if isinstance(tables, Kinds) != (self.goals == "kinds"):
+            raise ValueError(
+                f"goals is {self.goals!r}, and the tables are {type(tables).__name__}; 'kinds' "
+                "needs Kinds, as kinds_of makes them, and all others AlignmentTables"
+            )
+        if self.plain:
             return PlainTask(task, tables, self.pay, self.patience)
         return tracked_task(task, tables, self.pay, self.patience, self.beside)
 
@@ -130,14 +137,17 @@ class Training:
 
     def configuration(self, tables: AlignmentTables | Kinds) -> dict[str, Any]:
         """Return what checkpoints must agree on."""
-        return json.loads(json.dumps({**asdict(self), "alignment": tables.digest}))
+        found = {**without_later(asdict(self)), "alignment": tables.digest}
+        return json.loads(json.dumps(found))
 
     @classmethod
     def from_configuration(cls, configuration: Mapping[str, Any]) -> Training:
         """Return the training of a configuration, as `training.json` holds it, also of 0.1."""
-        found = current_names(configuration)
+        found, later = current_names(configuration), tuple(LATER)
         kinds = {name: kind_like(default) for name, default in vars(cls()).items()}
-        Table({**kinds, "alignment": Text()}, _SINCE_0_1).check(found, "the configuration")
+        ppo = {name: kind_like(default) for name, default in vars(PPO()).items()}
+        entries = {**kinds, "ppo": Table(ppo, later), "alignment": Text()}
+        Table(entries, later).check(found, "the configuration")
         del found["alignment"]
         ppo, hidden = PPO(**found.pop("ppo")), tuple(found.pop("hidden"))
         return cls(**found, ppo=ppo, hidden=hidden)

@@ -25,9 +25,9 @@ from align_rudder.hierarchy.folder import TrainingFolder, load_agent, load_manag
 from align_rudder.hierarchy.manager import managed, new_manager
 from align_rudder.hierarchy.ppo import PPO, Losses, Metrics, RunnerState
 from align_rudder.hierarchy.resets import new_starts
-from align_rudder.hierarchy.settings import Training, tracked_task
+from align_rudder.hierarchy.settings import Training
 from align_rudder.hierarchy.task import Task
-from align_rudder.hierarchy.unordered import Kinds
+from align_rudder.hierarchy.unordered import Kinds, tracked_task
 from align_rudder.runs.checkpoint import digest
 from align_rudder.runs.interrupt import stop_on_signal
 from align_rudder.runs.lock import only_here
@@ -116,7 +116,7 @@ class Trainer:
             training.ppo,
             bc_coef=0.0,
             ent_coef=0.0,
-            fresh=0.5,
+            fresh=max(0.5, training.ppo.fresh),
             burn_in=training.ppo.burn_in if training.separate else 0,  # else it knows the value
             own_subtask=False,  # it learns for all that follows
         )
@@ -269,7 +269,7 @@ def train(
 
     Args:
         task: The task.
-        tables: Tables of the alignment.
+        tables: Tables of the alignment, or kinds of event.
         demonstrations: States and actions of each.
         training: Configuration.
         folder: Where files are kept.

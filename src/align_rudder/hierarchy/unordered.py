@@ -11,11 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from align_rudder.events.encoders_jax import Deltas
-from align_rudder.hierarchy.aligned import AlignedState, AlignedTask, Outcome
+from align_rudder.hierarchy.aligned import AlignedState, AlignedTask, AlignmentTables, Outcome
+from align_rudder.hierarchy.task import Task
 from align_rudder.model import AlignRudder
 from align_rudder.runs.checkpoint import digest
 
-__all__ = ["Kinds", "KindsSeen", "UnorderedTask", "kinds_of"]
+__all__ = ["Kinds", "KindsSeen", "UnorderedTask", "kinds_of", "tracked_task"]
 
 
 class Kinds(eqx.Module):
@@ -55,7 +56,10 @@ def kinds_of(model: AlignRudder, share: float = 0.8) -> tuple[Kinds, list[str]]:
     known = range(encoder.n_events)
     kinds = [e for e in known if np.mean([e in events for events in held]) >= share]
     if not kinds:
-        raise ValueError(f"no kind of event is in {share:.0%} of the demonstrations")
+        raise ValueError(
+            f"no kind of event is in {share:.0%} of the demonstrations; give a smaller share, or "
+            "demonstrations with more in common"
+        )
     events, ids = Deltas.of(encoder), jnp.array(kinds, jnp.int32)
     worth = jnp.full(len(kinds), 1 / len(kinds), jnp.float32)
     symbols: Sequence[Any] = encoder.symbols_
@@ -108,3 +112,15 @@ class UnorderedTask(AlignedTask):
         )
         no = jnp.array(False)
         return s, Outcome(paid, event, goal, paid, found, no, no, no)
+
+
+def tracked_task(task: Task, tables: AlignmentTables | Kinds, *options: Any) -> AlignedTask:
+    """Return a task whose episodes are tracked: along an alignment, or by the kinds of event seen.
+
+    Args:
+        task: The task.
+        tables: Tables of the alignment, or kinds of event.
+        options: Further arguments of `AlignedTask`.
+    """
+    kind: Any = UnorderedTask if isinstance(tables, Kinds) else AlignedTask
+    return kind(task, tables, *options)

@@ -31,7 +31,7 @@ def folder(tmp_path, monkeypatch):
         counts = {"worlds": worlds, "solved": solved, "reached": [solved], "episode_steps": 9}
         return {**counts, "deepest": nothing}
 
-    monkeypatch.setattr(results, "count_demonstrations", lambda setup: {})
+    monkeypatch.setattr(results, "count_demonstrations", lambda *_: {})
     monkeypatch.setattr(results, "load_stage", lambda folder, setup, stage: (None, stage))
     monkeypatch.setattr(results, "count_worlds", count)
     return tmp_path, played

@@ -27,7 +27,8 @@ from align_rudder.hierarchy.aligned import AlignedTask
 from align_rudder.hierarchy.cloning import aligned_demonstrations
 from align_rudder.hierarchy.evaluation import Evaluation, new_worlds, play_all
 from align_rudder.hierarchy.folder import load_agent, load_manager, steps_so_far
-from align_rudder.hierarchy.settings import Training, tracked_task
+from align_rudder.hierarchy.settings import Training
+from align_rudder.hierarchy.unordered import tracked_task
 from align_rudder.studies.diamond.goals import subgoals_of
 from align_rudder.tasks.diamond.demos import Setup
 from align_rudder.tasks.diamond.names import DID

@@ -41,7 +41,7 @@ class Run(NamedTuple):
     Attributes:
         states: States of the task, stacked (T + 1, …), as NumPy arrays.
         actions: What the agent chose (T,); a manager's choices are sub-agents, then actions.
-        subtasks: The next sub-goal (T + 1,).
+        subtasks: The next sub-goal (T + 1,); -1 if it may be any that is left.
         reached: Which sub-goals are reached (T + 1, K).
     """
 
@@ -127,6 +127,8 @@ def record_folder(
     with jax.default_matmul_precision(training.precision):
         run = record(task, agent, jax.random.key(seed))
     if run is not None:
+        if training.goals == "kinds":  # any that is left is the next: none is marked
+            run = run._replace(subtasks=np.full_like(run.subtasks, -1))
         save_video(path, run, subgoals_of(setup, training.goals).symbols)
     return run
 

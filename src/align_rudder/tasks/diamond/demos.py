@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from align_rudder.episodes import Episode
 from align_rudder.events import DeltaEvents
-from align_rudder.files import Choice, Flag, Format, Ints, Many
+from align_rudder.files import Choice, Flag, Format, Ints, Many, Number
 from align_rudder.model import AlignRudder
 from align_rudder.presets import PAPER
 from align_rudder.runs.checkpoint import named_leaves
@@ -202,6 +202,7 @@ def play_expert(
         progress: Whether to show a progress bar.
         noise: Share of the actions that are replaced by random ones.
     """
+    Number(0, below=1).check(noise, "noise")
     rng = np.random.default_rng(seed)
     keys = jax.random.split(jax.random.key(seed), n + 1)
     state = jax.jit(lambda k: jax.lax.map(task.new_world, k, batch_size=32))(keys[1:])

@@ -160,12 +160,13 @@ class DiamondTask:
     def ending(self, before: DiamondState, after: DiamondState) -> jax.Array:
         """Return how the last step of an episode ended it, as an index of `ENDINGS`.
 
-        Of several blows in one step, the first of the list counts.
+        Of several blows in one step the first of the list counts, an arrow's last of all: of it
+        nothing is left to be seen.
         """
         old, new = before.world, after.world
         here = new.map[new.player_position[0], new.player_position[1]]
-        # Who has just hit waits for five steps. Needs take health when their count is below -15,
-        # and set it back to 0.
+        # Who has just hit waits for five steps. Needs take health when their count falls below -15,
+        # which sets it back to 0. Mobs move before the player falls asleep.
         hit = (new.zombies.mask & (new.zombies.attack_cooldown == 5)).any()
         weak = (old.player_recover < -14) & (new.player_recover == 0)
         gone = jnp.stack([new.player_food, new.player_drink, new.player_energy]) <= 0
@@ -176,7 +177,7 @@ class DiamondTask:
                 dead & (here == BlockType.LAVA.value),
                 dead & hit & ~old.is_sleeping,
                 dead & hit & old.is_sleeping,
-                dead & ~(weak & gone.any()),  # nothing else takes health
+                dead & ~(weak & gone.any()),  # nothing but arrows is left that takes health
                 *(dead & weak & gone),
                 jnp.bool_(True),
             ]
