@@ -8,6 +8,7 @@ pytest.importorskip("equinox")
 import workshop  # noqa: E402
 
 from align_rudder.hierarchy.cloning import aligned_demonstrations  # noqa: E402
+from align_rudder.hierarchy.manager import managed  # noqa: E402
 from align_rudder.hierarchy.unordered import UnorderedTask, kinds_of  # noqa: E402
 
 WOOD, TOOL, GEM = [1, 0, 0], [-2, 1, 0], [0, 0, 1]
@@ -40,6 +41,20 @@ def test_each_kind_is_paid_once_in_any_order(unordered, changes, paid):
     assert int(s.reached.sum()) == sum(paid)
 
 
+def test_a_manager_follows_kinds_as_its_agents_do(unordered):
+    task, _ = unordered
+    whole, state = managed(task, workshop.WHOLE), workshop.known().worlds.state
+    assert whole.n_choices == task.n_subtasks + workshop.A
+    step = jax.jit(jax.vmap(whole.step, (0, 0, None)))
+    s = jax.vmap(whole.start)(state)
+    keys = jax.random.split(jax.random.key(0), 64)
+    for _ in range(2 * workshop.SIZE):  # agent 0 fetches wood
+        s, out = step(keys, s, 0)
+    assert (np.asarray(s.state.items)[:, 0] > 1).any()
+    assert np.asarray(s.given) == pytest.approx(1 / 3)
+    assert set(np.asarray(s.subtask).tolist()) == {1}
+
+
 def test_demonstrations_fill_its_positions(unordered, known):
     task, _ = unordered
     shown = aligned_demonstrations(task, known.runs)
@@ -49,5 +64,5 @@ def test_demonstrations_fill_its_positions(unordered, known):
 
 
 def test_kinds_that_few_demonstrations_hold_are_not_paid(known):
-    with pytest.raises(ValueError, match="no kind of event is in 110% of the demonstrations"):
+    with pytest.raises(ValueError, match="is in 110% of the demonstrations; give a smaller"):
         kinds_of(known.model, 1.1)

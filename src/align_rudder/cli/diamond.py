@@ -187,8 +187,8 @@ class Evaluate:
     device: Device = "auto"
     """Where to play; gpu fails if there is none."""
     figures: str | None = None
-    """Folder for figures: learning curves, alignment and, where clones were counted too (not with
-    --last), sub-goals and curves of the sub-agents."""
+    """Folder for figures: learning curves, alignment, endings and, where clones were counted too
+    (not with --last), sub-goals and curves of the sub-agents."""
     video: str | None = None
     """Also record a run of the first folder's agents that finds a diamond, if one of 16 does in
     1,000 steps, into this file (.gif)."""
@@ -201,7 +201,12 @@ class Evaluate:
         """Play, count, show."""
         from align_rudder.hierarchy.devices import find_devices
         from align_rudder.studies.diamond.results import evaluate_folder
-        from align_rudder.studies.diamond.tables import goals_table, results_table
+        from align_rudder.studies.diamond.tables import (
+            endings_rows,
+            endings_table,
+            goals_table,
+            results_table,
+        )
         from align_rudder.tasks.diamond.demos import prepare
 
         self._check()
@@ -214,6 +219,8 @@ class Evaluate:
             for folder in self.folders
         ]
         print(results_table(found))
+        if endings_rows(found):
+            print(endings_table(found))
         print(goals_table(found[0]))
         write_json(self.json, found)
         if self.markdown is not None:

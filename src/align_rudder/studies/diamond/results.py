@@ -140,7 +140,7 @@ def count_worlds(
     max_steps: int | None = None,
     progress: str | None = None,
 ) -> dict[str, Any]:
-    """Evaluate an agent in new worlds: how many it solves, which sub-goals it reaches, how deep.
+    """Evaluate an agent in new worlds: what it reaches, how deep it comes, how episodes end.
 
     Args:
         task: The task; with its sub-agents if `agent` is a manager.
@@ -281,6 +281,7 @@ def read_evaluation(path: str | Path) -> dict[str, Any]:
             kind.check(found.get(name), name)
         for name, stage in found["stages"].items():
             numbers = [stage["solved"], *stage["reached"], *stage["deepest"].values()]
+            numbers.append(sum(stage.get("endings", {}).values()))
             if max(numbers) > stage["worlds"]:
                 raise ValueError(f"{name} reached more than its {stage['worlds']} worlds")
     return found
