@@ -22,7 +22,7 @@ def stage(reached, worlds=10_000):
 
 
 def with_endings(found, **endings):
-    """Return an evaluation in each of whose stages episodes ended so, after those that solved it."""
+    """Return an evaluation in whose stages episodes ended so, but for those that solved it."""
     for counts in found["stages"].values():
         counts["endings"] = {"diamond": counts["solved"], "lava": 0, "time": 0, **endings}
     return found

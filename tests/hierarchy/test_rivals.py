@@ -1,4 +1,4 @@
-"""What the study of the diamond compares with, trained in the workshop, where that takes seconds."""
+"""What the study of the diamond compares with can be trained: here in the workshop."""
 
 from dataclasses import replace
 

@@ -49,7 +49,7 @@ def test_a_manager_follows_kinds_as_its_agents_do(unordered):
     s = jax.vmap(whole.start)(state)
     keys = jax.random.split(jax.random.key(0), 64)
     for _ in range(2 * workshop.SIZE):  # agent 0 fetches wood
-        s, out = step(keys, s, 0)
+        s, _ = step(keys, s, 0)
     assert (np.asarray(s.state.items)[:, 0] > 1).any()
     assert np.asarray(s.given) == pytest.approx(1 / 3)
     assert set(np.asarray(s.subtask).tolist()) == {1}

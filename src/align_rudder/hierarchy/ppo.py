@@ -135,7 +135,6 @@ def without_later(configuration: Mapping[str, Any]) -> dict[str, Any]:
 
     Files of before are then files of the same training; an entry that says anything new stays.
     """
-
     return {
         name: without_later(value) if isinstance(value, Mapping) else value
         for name, value in configuration.items()

@@ -106,7 +106,7 @@ def test_a_share_of_the_actions_is_random(compiled_quickly):
 
 
 def test_a_noise_that_cannot_be_is_refused():
-    with pytest.raises(ValueError, match="noise is 1.0; a number at least 0 and below 1"):
+    with pytest.raises(ValueError, match=r"noise is 1\.0; a number at least 0 and below 1"):
         play_expert(task, 2, noise=1.0)
 
 

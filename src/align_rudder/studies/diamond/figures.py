@@ -88,12 +88,12 @@ def draw_results(
         name = path.name if unique else f"{path.parent.name}-{path.name}"
         if "cloned" in evaluation["stages"]:
             write_figure(out / f"{name}-subgoals.png", subgoal_bars(evaluation))
-            write_figure(out / f"{name}-agents.png", sub_agent_curves(path, _agents(path, evaluation)))
+            agents = sub_agent_curves(path, _agent_names(path, evaluation["goals"]))
+            write_figure(out / f"{name}-agents.png", agents)
 
 
-def _agents(folder: Path, evaluation: Mapping[str, Any]) -> list[str]:
+def _agent_names(folder: Path, goals: list[str]) -> list[str]:
     """Return what sub-agents are called: by their sub-goals, or by how many kinds there were."""
-    goals = evaluation["goals"]
     by_number = read_training(folder)[0].goals == "kinds"
     return [f"kind {k + 1}" for k in range(len(goals))] if by_number else goals
 
@@ -184,10 +184,11 @@ def endings_bars(evaluations: Sequence[Mapping[str, Any]]) -> Figure:
     if not rows:
         raise ValueError("there is nothing to draw: how episodes ended was not counted")
     several = len({row["steps"] for row in rows if row["steps"] is not None}) > 1
-    names = [row["label"] for row in rows]
-    if several:
-        steps = [row["steps"] for row in rows]
-        names = [f"{a}, {short_number(n)} steps" if n else a for a, n in zip(names, steps, strict=True)]
+
+    def name(row: Mapping[str, Any]) -> str:
+        steps = f", {short_number(row['steps'])} steps" if several and row["steps"] else ""
+        return row["label"] + steps
+
     figure = Figure(figsize=(8.4, 0.36 * len(rows) + 1.5), layout="constrained")
     ax = figure.subplots()
     worlds, left = np.array([row["worlds"] for row in rows]), np.zeros(len(rows))
@@ -202,7 +203,7 @@ def endings_bars(evaluations: Sequence[Mapping[str, Any]]) -> Figure:
                 ink = {"color": ink_on(to_rgb(color)), "ha": "center", "va": "center_baseline"}
                 ax.text(start + share / 2, y, f"{share:.0f}", fontsize=8, **ink)
         left += shares
-    ax.set_yticks(np.arange(len(rows)), names, fontsize=9)
+    ax.set_yticks(np.arange(len(rows)), [name(row) for row in rows], fontsize=9)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlim(0, 100)
