@@ -66,3 +66,8 @@ def test_demonstrations_fill_its_positions(unordered, known):
 def test_kinds_that_few_demonstrations_hold_are_not_paid(known):
     with pytest.raises(ValueError, match="is in 110% of the demonstrations; give a smaller"):
         kinds_of(known.model, 1.1)
+
+
+def test_models_of_other_events_have_no_kinds(model):
+    with pytest.raises(ValueError, match="DeltaEvents, not StateEvents"):
+        kinds_of(model)

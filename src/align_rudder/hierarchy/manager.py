@@ -7,6 +7,8 @@ to run an earlier sub-agent again when what it fetched is spent, to skip ahead, 
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -53,7 +55,7 @@ class ManagedUnorderedTask(ManagedTask, UnorderedTask):
 
 def managed(task: AlignedTask, agent: Policy) -> ManagedTask:
     """Return the task of a manager with these sub-agents."""
-    kind = ManagedUnorderedTask if isinstance(task, UnorderedTask) else ManagedTask
+    kind: Any = ManagedUnorderedTask if isinstance(task, UnorderedTask) else ManagedTask
     return kind(task.task, task.tables, task.pay, task.patience, task.beside, agent)
 
 

@@ -125,7 +125,7 @@ class Training:
                 f"goals is {self.goals!r}, and the tables are {type(tables).__name__}; 'kinds' "
                 "needs Kinds, as kinds_of makes them, and all others AlignmentTables"
             )
-        if self.plain:
+        if self.plain and isinstance(tables, AlignmentTables):
             return PlainTask(task, tables, self.pay, self.patience)
         return tracked_task(task, tables, self.pay, self.patience, self.beside)
 

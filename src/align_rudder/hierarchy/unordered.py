@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from align_rudder.events import DeltaEvents
 from align_rudder.events.encoders_jax import Deltas
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask, AlignmentTables, Outcome
 from align_rudder.hierarchy.task import Task
@@ -52,7 +53,11 @@ def kinds_of(model: AlignRudder, share: float = 0.8) -> tuple[Kinds, list[str]]:
         model: A model with `DeltaEvents`; of what it has learned, only its events are used.
         share: Share of the demonstrations.
     """
-    encoder, held = model.events_, [set(model.encoded_[i].events.tolist()) for i in model.used_]
+    encoder = model.events_
+    if not isinstance(encoder, DeltaEvents):
+        kind = type(encoder).__name__
+        raise ValueError(f"sub-agents need a model with DeltaEvents, not {kind}; fit it with these")
+    held = [set(model.encoded_[i].events.tolist()) for i in model.used_]
     known = range(encoder.n_events)
     kinds = [e for e in known if np.mean([e in events for events in held]) >= share]
     if not kinds:

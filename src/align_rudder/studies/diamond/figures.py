@@ -200,8 +200,9 @@ def endings_bars(evaluations: Sequence[Mapping[str, Any]]) -> Figure:
         ax.barh(np.arange(len(rows)), shares, 0.78, left, label=ending, **look)
         for y, (start, share) in enumerate(zip(left, shares, strict=True)):
             if share >= 4:
-                ink = {"color": ink_on(to_rgb(color)), "ha": "center", "va": "center_baseline"}
-                ax.text(start + share / 2, y, f"{share:.0f}", fontsize=8, **ink)
+                ink: dict[str, Any] = {"color": ink_on(to_rgb(color)), "fontsize": 8}
+                at = (start + share / 2, y)
+                ax.text(*at, f"{share:.0f}", ha="center", va="center_baseline", **ink)
         left += shares
     ax.set_yticks(np.arange(len(rows)), [name(row) for row in rows], fontsize=9)
     ax.tick_params(axis="y", length=0)

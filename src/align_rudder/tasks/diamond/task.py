@@ -167,7 +167,7 @@ class DiamondTask:
         here = new.map[new.player_position[0], new.player_position[1]]
         # Who has just hit waits for five steps. Needs take health when their count falls below -15,
         # which sets it back to 0. Mobs move before the player falls asleep.
-        hit = (new.zombies.mask & (new.zombies.attack_cooldown == 5)).any()
+        hit = jnp.any(new.zombies.mask & (new.zombies.attack_cooldown == 5))
         weak = (old.player_recover < -14) & (new.player_recover == 0)
         gone = jnp.stack([new.player_food, new.player_drink, new.player_energy]) <= 0
         dead = new.player_health <= 0
