@@ -48,7 +48,8 @@ def main(arguments: Arguments) -> None:
     found["wrapper"] = w = wrapper.measure()
     print(
         f"  one environment {w['single_us']:.2f} µs; {w['envs']} environments "
-        f"{w['vector_us']:.3f} µs per environment-step\n"
+        f"{w['vector_us']:.3f} µs per environment-step; one with a vector {w['box_us']:.1f} µs, "
+        f"with a dict {w['dict_us']:.1f} µs\n"
     )
     print("A step of the tabular learners on EightRooms, environment included")
     found["learners"] = rows = learners.measure()

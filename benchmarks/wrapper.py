@@ -1,4 +1,7 @@
-"""What the wrappers add to a step of the environment, at 100 columns."""
+"""What the wrappers add to a step of the environment, at 100 columns.
+
+For numbered states, a vector and a dict: what is observed decides how long a step takes.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 import align_rudder as ar
 from align_rudder.demonstrations import Demonstrations
+from align_rudder.episodes import tree_index
 from align_rudder.events import DoneEvents
 from align_rudder.fitting import fit
 from align_rudder.null import Chance
@@ -19,6 +23,7 @@ from align_rudder.null import Chance
 __all__ = ["measure"]
 
 STATES, COLUMNS, ENVS = 400, 100, 1024
+ITEMS = 8
 
 
 class Line(gym.Env):
@@ -56,6 +61,38 @@ class Lines(VectorEnv):
         return self.state, nothing, nothing > 0, nothing > 0, {}
 
 
+class Bag(Line):
+    """Picks something up at every fourth step, one of eight kinds, and shows what it holds."""
+
+    def __init__(self, dicts: bool):
+        gained = np.zeros((STATES, ITEMS), np.float32)
+        gained[np.arange(4, STATES, 4), np.arange(1, STATES // 4) * 7 % ITEMS] = 1
+        held = gained.cumsum(axis=0)
+        one = spaces.Box(0, STATES, (1,), np.float32)
+        if dicts:
+            self.held = {f"item{k}": held[:, [k]] for k in range(ITEMS)}
+            self.observation_space = spaces.Dict(dict.fromkeys(self.held, one))
+        else:
+            self.held = held
+            self.observation_space = spaces.Box(0, STATES, (ITEMS,), np.float32)
+        self.seen = [tree_index(self.held, t) for t in range(STATES)]
+
+    def reset(self, *, seed=None, options=None):
+        super().reset()
+        return self.seen[0], {}
+
+    def step(self, action):
+        _, *rest = super().step(action)
+        return self.seen[self.state], *rest
+
+    def model(self) -> ar.AlignRudder:
+        """Return a model of 100 columns: 99 things that are picked up, and "done"."""
+        demos = [ar.Episode(self.held, [0] * (STATES - 1), np.eye(STATES - 1)[-1])] * 3
+        model = ar.AlignRudder(ar.DeltaEvents(max_share=1), strategies=1, undo=None).fit(demos)
+        assert model.scorer_.n_cells == COLUMNS + 1, model
+        return model
+
+
 def _model() -> ar.AlignRudder:
     """Return a model of exactly 100 columns over 15 events that are entered every few steps.
 
@@ -88,11 +125,19 @@ def _per_step(env: Any, steps: int, action: Any) -> float:
 
 
 def measure() -> dict[str, Any]:
-    """Return the overhead of a step, in microseconds, for one environment and for 1024."""
+    """Return the overhead of a step, in microseconds, for one environment and for 1024.
+
+    "box_us" and "dict_us" are of one environment with a vector of eight numbers, and with a dict of
+    eight entries; the others have numbered states.
+    """
     model = _model()
     plain, wrapped = Line(), ar.RedistributeReward(Line(), model)
     one = _per_step(wrapped, 20_000, 0) - _per_step(plain, 20_000, 0)
     actions = np.zeros(ENVS, int)
     many = _per_step(ar.vector.RedistributeReward(Lines(), model), 500, actions)
     many = (many - _per_step(Lines(), 500, actions)) / ENVS
-    return {"columns": COLUMNS, "single_us": one * 1e6, "vector_us": many * 1e6, "envs": ENVS}
+    found = {"columns": COLUMNS, "single_us": one * 1e6, "vector_us": many * 1e6, "envs": ENVS}
+    for name, env in (("box_us", Bag(dicts=False)), ("dict_us", Bag(dicts=True))):
+        more = _per_step(ar.RedistributeReward(env, env.model()), 5_000, 0)
+        found[name] = (more - _per_step(env, 5_000, 0)) * 1e6
+    return found

@@ -579,3 +579,13 @@ def test_a_member_that_is_no_array_is_refused(tmp_path, member):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no file .*nowhere\.npz"):
         load_episodes(tmp_path / "nowhere.npz")
+
+
+def test_a_file_of_no_episodes_says_so(tmp_path):
+    path = tmp_path / "none.npz"
+    np.savez(path, observations=[], actions=[], rewards=[], lengths=[])
+    with pytest.raises(ValueError, match=r"none.npz.* lengths is empty, so it holds no episodes"):
+        load_episodes(path)
+    np.savez(path, observations=np.zeros(3), actions=[0, 0], rewards=[0, 1], lengths=[2, 0])
+    with pytest.raises(ValueError, match=r"entry of lengths must be positive, got 0"):
+        load_episodes(path)

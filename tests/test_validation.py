@@ -25,6 +25,13 @@ from align_rudder import AlignRudder, AlignRudderWarning, Episode
         ({"scoring": np.eye(3)}, ["AB", "AB"], None, r"shape \(3, 3\); for 2 events"),
         ({"engine": "pam"}, ["AB", "AB"], None, r"engine is 'pam'; one of 'native', 'clustalw'"),
         ({"engine": "pam"}, ["AB", "CD"], None, r"engine is 'pam'; one of 'native', 'clustalw'"),
+        ({"subgoal_threshold": -3}, ["AB", "AB"], None, r"subgoal_threshold is -3; a number at le"),
+        (
+            {"events": "delta"},
+            ["AB", "AB"],
+            None,
+            r"neither an encoder.*'delta' is DeltaEvents\(\)",
+        ),
         ({"gap": -1.0}, ["AB", "AB"], None, r"gap is -1.0; a number at least 0"),
         ({"gap": -1.0}, ["AB", "CD"], None, r"gap is -1.0; a number at least 0"),
     ],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from align_rudder.alignment import pairwise_scores
 from align_rudder.choice import chosen_events
 from align_rudder.episodes import Episode, select_top
 from align_rudder.events import (
@@ -17,6 +18,7 @@ from align_rudder.events import (
     EventEncoder,
     SymbolEvents,
     Vocabulary,
+    given_encoder,
     with_done,
 )
 from align_rudder.null import Chance, renumbered
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Demonstrations",
+    "central_first",
     "from_episodes",
     "from_sequences",
     "paid_at_end",
@@ -62,6 +65,25 @@ class Demonstrations:
     lengths: list[int]
     used: np.ndarray
     chance: Chance
+
+
+def central_first(demos: Demonstrations) -> list[Demonstrations]:
+    """Return each demonstration that is used alone, those that share most with the others first.
+
+    Each stands twice, as an alignment needs two. Of equal ones the first is returned.
+    """
+    sequences = [demos.encoded[i].sequence for i in demos.used]
+    shared = pairwise_scores(sequences, np.eye(demos.encoder.n_events + 1), 0.0)
+    lengths = np.array([len(sequence) for sequence in sequences])
+    distance = (lengths[:, None] + lengths - 2 * shared).sum(axis=1)
+    out: dict[tuple[int, ...], Demonstrations] = {}
+    for k in np.argsort(distance, kind="stable").tolist():
+        i, events = int(demos.used[k]), tuple(sequences[k].tolist())
+        if events and events not in out:
+            one, ret, n = demos.encoded[i], demos.returns[i], demos.lengths[i]
+            twice = ([one] * 2, [ret] * 2, [n] * 2, np.arange(2))
+            out[events] = Demonstrations(demos.encoder, *twice, Chance.none())
+    return [*out.values()]
 
 
 def from_episodes(
@@ -100,6 +122,7 @@ def from_sequences(
     random_returns: Sequence[float] | None,
 ) -> Demonstrations:
     """Return sequences of symbols as events, whose returns their ends are paid."""
+    given_encoder(model.events)  # not used here, but a mistake all the same
     listed = check_sequences(sequences)
     returns = check_returns(returns, len(listed))
     random = check_sequences(random_sequences, "random_sequences")

@@ -33,7 +33,7 @@ from align_rudder.files import (
 __all__ = [
     "Episode",
     "Tree",
-    "infos_as_text",
+    "check_storable",
     "load_episodes",
     "save_episodes",
     "select_top",
@@ -300,32 +300,59 @@ def save_episodes(path: str | os.PathLike[str], episodes: Sequence[Episode]) -> 
             raise ValueError(f"episodes[{i}] is a {type(episode).__name__}; an Episode is needed")
     if not episodes:
         raise ValueError("there are no episodes to save")
-    flat = [
-        {**_flatten(e.observations, "observations"), **_flatten(e.actions, "actions")}
-        for e in episodes
-    ]
+    flat = [_parts(episode) for episode in episodes]
     for i, parts in enumerate(flat):
-        if parts.keys() != flat[0].keys() or any(
-            parts[k].shape[1:] != flat[0][k].shape[1:]
-            or parts[k].dtype.kind != flat[0][k].dtype.kind
-            for k in parts
-        ):
-            raise ValueError(
-                f"episode {i} has other observations or actions than episode 0; one file holds "
-                "episodes of one environment"
-            )
+        _check_alike(parts, flat[0], f"episode {i}", "episode 0")
     arrays = {key: np.concatenate([parts[key] for parts in flat]) for key in flat[0]}
     arrays["rewards"] = np.concatenate([e.rewards for e in episodes])
     arrays["lengths"] = np.array([len(e) for e in episodes])
     arrays["terminated"] = np.array([e.terminated for e in episodes])
     arrays["truncated"] = np.array([e.truncated for e in episodes])
     if any(e.infos is not None for e in episodes):
-        text = infos_as_text([e.infos for e in episodes])
+        text = _infos_as_text([e.infos for e in episodes])
         arrays["infos"] = np.frombuffer(text.encode(), dtype=np.uint8)
     _EPISODES.save(path, {}, arrays)
 
 
-def infos_as_text(infos: Sequence[Sequence[Mapping[str, Any]] | None]) -> str:
+def check_storable(episode: Episode, first: Episode, name: str) -> None:
+    """Raise a `ValueError` unless a file can hold an episode, beside the first one of that file.
+
+    Args:
+        episode: The episode.
+        first: The first one, which may be the same.
+        name: What the episode is called.
+    """
+    _check_alike(_parts(episode), _parts(first), name, "the first one of its file")
+    if episode.infos is not None:
+        try:
+            _infos_as_text([episode.infos])
+        except ValueError as error:
+            raise ValueError(f"{name} cannot be written: {error}") from None
+
+
+def _parts(episode: Episode) -> dict[str, np.ndarray]:
+    """Return the arrays of an episode, as its file names them."""
+    return {
+        **_flatten(episode.observations, "observations"),
+        **_flatten(episode.actions, "actions"),
+    }
+
+
+def _check_alike(
+    parts: Mapping[str, np.ndarray], first: Mapping[str, np.ndarray], name: str, named: str
+) -> None:
+    """Raise a `ValueError` unless the arrays of two episodes fit together in one file."""
+    if parts.keys() != first.keys() or any(
+        parts[k].shape[1:] != first[k].shape[1:] or parts[k].dtype.kind != first[k].dtype.kind
+        for k in parts
+    ):
+        raise ValueError(
+            f"{name} has other observations or actions than {named}; one file holds episodes of "
+            "one environment"
+        )
+
+
+def _infos_as_text(infos: Sequence[Sequence[Mapping[str, Any]] | None]) -> str:
     """Return the infos of episodes as a file has them, or say what it cannot store."""
     try:
         text = json.dumps(infos, default=_jsonable)
@@ -387,10 +414,11 @@ def load_episodes(path: str | os.PathLike[str]) -> list[Episode]:
 
 
 def _lengths(lengths: np.ndarray) -> np.ndarray:
+    if not lengths.size:
+        raise ValueError("lengths is empty, so it holds no episodes; one or more are needed")
     found = check_arrays({"lengths": lengths}, {"lengths": Ints("episodes", low=-(2**62))})
-    if (lengths <= 0).any() or not len(lengths):
-        least = lengths.min(initial=0)
-        raise ValueError(f"every entry of lengths must be positive, got {least}")
+    if (lengths <= 0).any():
+        raise ValueError(f"every entry of lengths must be positive, got {lengths.min()}")
     return found["lengths"]
 
 

@@ -15,6 +15,7 @@ from align_rudder._display import RichDisplay
 from align_rudder._estimator import Estimator
 from align_rudder._warnings import warn
 from align_rudder.alignment import Alignment
+from align_rudder.demonstrations import central_first
 from align_rudder.episodes import Episode
 from align_rudder.events import DoneEvents, Encoded, EventEncoder, SymbolEvents
 from align_rudder.fitting import Strategy
@@ -29,6 +30,8 @@ from align_rudder.undo import Undo, without_undone
 from align_rudder.validation import check_episodes
 
 __all__ = ["AlignRudder", "Strategy"]
+
+_NO_SKIPPING = 1e4  # weight with which no column is worth skipping
 
 
 class AlignRudder(RichDisplay, Estimator):
@@ -262,6 +265,31 @@ class AlignRudder(RichDisplay, Estimator):
                 "be given only to a model fitted with fit_events. Use redistribute(episode)"
             )
         return base
+
+    def alternatives(self) -> list[Self]:
+        """Return a model of each demonstration alone, those that share most with the others first.
+
+        Such a model pays the next event of its demonstration and no other. An agent that never
+        succeeds with what the demonstrations share may do so with one of them: what they share may
+        lack a step, and then an agent comes to its end and is not paid.
+
+        Example:
+            >>> model = AlignRudder().fit_events([["key", "door"], ["cat", "key", "door"]])
+            >>> for other in model.alternatives():
+            ...     rr = other.redistribute_events(["door", "cat", "key", "door"], ret=1.0)
+            ...     print((rr.rewards > 0).tolist())
+            [False, False, True, True]
+            [False, True, True, True]
+        """
+        self._check_fitted()
+        held = (self.events_, self.encoded_, self.returns_, self.lengths_, self.used_)
+        alone = {"strategies": 1, "min_conservation": 0.5, "skip": _NO_SKIPPING, "top_n": None}
+        out = []
+        for one in central_first(demonstrations.Demonstrations(*held, self.chance_)):
+            other = type(self)(**{**self.get_params(deep=False), **alone})
+            other._take(fitting.fit(other, one))
+            out.append(other)
+        return out
 
     # Redistribution
 

@@ -16,7 +16,7 @@ from align_rudder.groups import LEAST, Group, Part
 from align_rudder.null import Null
 from align_rudder.scoring import log_frequency, quantise
 from align_rudder.sequences import GAP
-from align_rudder.subsequence import along, common_subsequence
+from align_rudder.subsequence import along, central_subsequence, common_subsequence
 
 __all__ = ["n_terms", "pruned", "with_log_scores"]
 
@@ -24,6 +24,7 @@ _ROUNDS = 5  # of refinement of the alignment with −ln p
 _NEAR = -10.0  # nats of evidence below which an alignment is not refined further: noise has less
 _FEWEST, _ALIKE = 3, 1.5  # sequences, and standard deviations beyond what the null's chain makes
 _FULL = 0.8  # share of a sequence's events in kept columns with which none is looked for
+_CENTRAL = 0.65  # share of the sequences that must hold what a central subsequence has
 _FAINT = 1e-3  # what events that are in no kept column score when the others are aligned again
 
 
@@ -62,7 +63,7 @@ def with_log_scores(
     scores = quantise(guide.scores, n_terms(sequences))[0]
     other = Guide.of(sequences, _plain(sequences, null), gap, progress)
     found = [refined(guide, 0, refine), refined(other, 1, _ROUNDS - 1)]
-    found.append(_in_common(found[0][0], null))
+    found += [_in_common(found[0][0], null), _central(found[0][0], null)]
     whole = _whole(found, null, engine, refine)
     if whole is not None:
         return whole, [], other
@@ -95,6 +96,9 @@ def pruned(part: Part, null: Null, engine: str, refine: int, evident: bool) -> P
             other, found = _in_common(alignment, null)
             if found.evidence > kept.evidence and len(found.columns) >= len(kept.columns):
                 alignment, kept = other, found
+        other, found = _central(alignment, null)
+        if found.evidence > kept.evidence:
+            alignment, kept = other, found
     if not len(kept.columns):
         return part
     alignment, kept = _for_kept(alignment, kept, null, engine, refine)
@@ -135,6 +139,16 @@ def _in_common(alignment: Alignment, null: Null) -> tuple[Alignment, Kept]:
     """
     sequences = alignment.sequences
     matrix = along(sequences, common_subsequence(sequences, len(null.p)))
+    return replace(alignment, matrix=matrix), kept_columns(matrix, null)
+
+
+def _central(alignment: Alignment, null: Null) -> tuple[Alignment, Kept]:
+    """Align along what most sequences hold in the same order.
+
+    It goes by the events that matter alone, where an alignment adds up the scores of all.
+    """
+    sequences = alignment.sequences
+    matrix = along(sequences, central_subsequence(sequences, len(null.p), _CENTRAL))
     return replace(alignment, matrix=matrix), kept_columns(matrix, null)
 
 

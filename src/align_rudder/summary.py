@@ -8,6 +8,7 @@ import numpy as np
 
 from align_rudder.events import (
     CombinedEvents,
+    DoneEvents,
     FeatureEvents,
     StateEvents,
     SymbolEvents,
@@ -22,9 +23,10 @@ from align_rudder.text import legend, letters_for, short
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
 
-__all__ = ["as_data", "as_text", "doubts", "random_policy"]
+__all__ = ["as_data", "as_text", "delayed", "doubts", "last_step_share", "random_policy"]
 
 _LARGE_SHARE = 0.2  # of the reward, for a random policy
+_NEARLY_ALL = 0.9  # of the reward, for the last step
 _MOST_SUBGOALS = 30
 _EVERY_STEP, _MANY_STEPS = 0.9, 30
 _NEXT_TO_NOTHING = 1e-3  # of the reward
@@ -32,8 +34,28 @@ _NEXT_TO_NOTHING = 1e-3  # of the reward
 
 def random_policy(model: AlignRudder) -> str | None:
     """Return the sentence that says what a random policy earns; None if that is not known."""
-    share = model.random_share_
-    return None if share is None else f"a random policy earns {share:.0%} of this reward"
+    share, last = model.random_share_, last_step_share(model)
+    of_which = f", {last:.0%} of which stays on the last step" * (last >= _NEARLY_ALL)
+    return None if share is None else f"a random policy earns {share:.0%} of this reward{of_which}"
+
+
+def delayed(model: AlignRudder) -> str | None:
+    """Return the sentence that says that nothing much was redistributed; None if it was."""
+    last = last_step_share(model)
+    return f"{last:.0%} of the reward stays on the last step" if last >= _NEARLY_ALL else None
+
+
+def last_step_share(model: AlignRudder) -> float:
+    """Return which part of what the demonstrations are given is on "done" or on their last step."""
+    done = model.events_.done if isinstance(model.events_, DoneEvents) else None
+    given = last = 0.0
+    for i in model.used_:
+        shares = model.demonstration(i)
+        paid = shares.events == done if done is not None else np.zeros(len(shares.rewards), bool)
+        paid[-1:] = True
+        given += float(shares.rewards.sum())
+        last += float(shares.rewards[paid].sum())
+    return last / given if given > 0 else 0.0
 
 
 def doubts(model: AlignRudder) -> list[tuple[str, str]]:
@@ -54,8 +76,15 @@ def doubts(model: AlignRudder) -> list[tuple[str, str]]:
         for s in model.strategies_
         for kind in missing_kinds(s.alignment, s.profile.columns, every=True).tolist()
     }
-    lacking = _lacking(model)
+    lacking, waits = _lacking(model), delayed(model)
     checks = (
+        (
+            waits,
+            f"{waits}: what is done before earns next to nothing, so that this reward is hardly "
+            "less delayed than the environment's.",
+            "Choose other events, which show what the reward is for (other keys, a function), and "
+            "see whether the observations show it at all.",
+        ),
         (
             share is not None and share > _LARGE_SHARE,
             f"A random policy earns {share or 0:.0%} of this reward, so that it says little.",
@@ -212,6 +241,7 @@ def as_data(model: AlignRudder) -> dict[str, Any]:
         "scale": model.scale_,
         "baseline": model.baseline_,
         "random_share": model.random_share_,
+        "last_step_share": last_step_share(model),
         "used": model.used_.tolist(),
         "failures": model.failures_.tolist(),
         "outliers": model.outliers_.tolist(),

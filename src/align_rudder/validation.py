@@ -33,7 +33,7 @@ PARAMETERS = {
     "top_n": Maybe(Whole(2)),
     "baseline": Maybe(Number()),
     "weigh_returns": Flag(),
-    "subgoal_threshold": Maybe(Number()),
+    "subgoal_threshold": Maybe(Number(0)),
     "subgoal_conservation": Maybe(Number(above=0, high=1)),
     "subgoal_value": Maybe(Number()),
     "progress": Flag(),

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from align_rudder.cli.main import main
+from align_rudder.studies.rooms import networks
+from align_rudder.studies.rooms.methods import COMPARED, FAIR
 
 
 def command(folder, *more):
@@ -146,6 +148,11 @@ def test_a_part_leaves_the_report_of_the_whole(tmp_path, capsys):
         (["clusters", "--methods", "bc-q"], "align-rudder alone"),
         (["key-chest", "--trials", "0"], "from 1 to"),
         (["key-chest", "--methods", "bc-q"], "'bc-q' is not known"),
+        (["key-chest", "--steps", "9"], "--steps is of networks alone; key-chest has none"),
+        (["key-chest", "--max-episodes", "9"], "key-chest has no cap on episodes"),
+        (["key-chest", "--hyperparameters", "h.json"], "key-chest has none that are tuned"),
+        (["recipes", "--steps", "9"], "recipes has none; its cap is --max-episodes"),
+        (["networks", "--max-episodes", "9"], "no cap on episodes; its cap is --steps"),
     ],
 )
 def test_studies_refuse_what_they_cannot_show(tmp_path, capsys, args, expected):
@@ -180,6 +187,8 @@ def test_key_chest_from_the_command_line(tmp_path, capsys):
         (["--address", "1.2.3.4:6379"], "add backend ray"),
         (["--hyperparameters", "none.json"], "`align-rudder tune` writes such a file"),
         (["--json", "missing/x.json"], "missing does not exist"),
+        (["--steps", "100"], "--steps is of networks alone; four-rooms has none; its cap is --max"),
+        (["--out", ""], "--out is empty; give the name of a folder"),
     ],
 )
 def test_wrong_arguments_are_explained_and_nothing_is_written(
@@ -208,3 +217,40 @@ def test_wrong_hyperparameters_are_explained(tmp_path, capsys):
         path.write_text(text)
         assert main(["reproduce", "four-rooms", "--hyperparameters", str(path)]) == 2
         assert "`align-rudder tune` writes such a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["paper", "--steps", "9"], "--steps is of networks alone; the cap of paper is --max-epis"),
+        (["paper", "--out", ""], "--out is empty"),
+    ],
+)
+def test_tune_refuses_what_it_would_not_look_at(tmp_path, monkeypatch, capsys, args, expected):
+    monkeypatch.chdir(tmp_path)
+    assert main(["tune", *args]) == 2
+    assert expected in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "others"),
+    [
+        (["rooms"], [name for name in FAIR if name != "rudder-discounted"]),
+        (["rooms", "--methods", "rudder-discounted", "default"], ["default"]),
+        (["four-rooms"], [name for name in COMPARED if name != "rudder"]),
+        (["key-chest"], ["alignment", "alignment-all", "alignment-states"]),
+        (["rooms", "--methods", "rudder-discounted"], []),
+    ],
+)
+def test_without_jax_it_is_said_before_trials_are_and_which_methods_do_without(
+    tmp_path, monkeypatch, capsys, args, others
+):
+    monkeypatch.setattr(networks, "find_spec", lambda name: None)
+    assert main(["reproduce", *args, "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "trials to run" not in said
+    assert "the extra jax; in a clone: pip install '.[jax]'" in said
+    _, _, named = said.strip().partition("or leave RUDDER out: --methods ")
+    assert named.split() == others
+    assert not list(tmp_path.rglob("trials.csv"))

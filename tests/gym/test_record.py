@@ -12,6 +12,7 @@ from conftest import PATHS
 from stable_baselines3 import PPO
 
 import align_rudder as ar
+from align_rudder.gym.cautions import has_action
 
 
 class Counter(gym.Env):
@@ -301,3 +302,103 @@ def test_bad_use(lake, tmp_path):
 
     with pytest.raises(ValueError, match="infos hold a Tells"):  # at the first, not the last
         ar.record(Tells(), lambda obs: 1, 9, keep_infos=True, path=tmp_path / "demos.npz")
+
+
+class Changes(Counter):
+    """In episode 3 the infos hold what no file can, or the observations have another entry."""
+
+    def __init__(self, what):
+        super().__init__()
+        self.what, self.played = what, 0
+        if what == "observations":
+            self.observation_space = None
+
+    def reset(self, *, seed=None, options=None):
+        self.played += 1
+        obs, info = super().reset(seed=seed, options=options)
+        return self._as_now(obs), info
+
+    def _as_now(self, obs):
+        return np.zeros(3) if self.what == "observations" and self.played == 3 else obs
+
+    def step(self, action):
+        obs, *rest, info = super().step(action)
+        odd = {"self": self} if self.what == "infos" and self.played == 3 else {}
+        return self._as_now(obs), *rest, {**info, **odd}
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("infos", "episode 2 cannot be written: infos hold a Changes"),
+        ("observations", "episode 2 has other observations or actions than the first one"),
+    ],
+)
+def test_what_was_played_is_written_when_a_later_episode_cannot_be(tmp_path, what, said):
+    path = tmp_path / "demos.npz"
+    with pytest.raises(ValueError, match=said) as caught:
+        ar.record(Changes(what), lambda obs: 1, 5, path=path, keep_infos=True)
+    assert [len(e) for e in ar.load_episodes(path)] == [3, 3]
+    assert f"2 successes and 0 failures, which are in {path}" in caught.value.__notes__[0]
+    kept = ar.record(Changes(what), lambda obs: 1, 5, keep_infos=True)
+    assert len(kept.successes) == 5  # in memory they may be what they like
+
+
+class Broken(Counter):
+    """Shows NaN after the second step."""
+
+    def step(self, action):
+        obs, *rest = super().step(action)
+        return np.array([obs[0], np.nan if obs[0] == 2 else 0.0]), *rest
+
+
+def test_observations_that_no_model_is_fitted_to_are_recorded_with_a_warning():
+    with pytest.warns(ar.AlignRudderWarning) as caught:
+        found = ar.record(Broken(), lambda obs: 1, 3, seed=0)
+    (said,) = [str(w.message) for w in caught]
+    assert "observation 2 of episode 0 (after step 1) holds NaN" in said
+    assert all(np.isnan(e.observations[2, 1]) for e in found.successes)
+    with pytest.raises(ValueError, match="NaN"):
+        ar.AlignRudder(ar.DeltaEvents()).fit(found.successes)
+
+
+def test_actions_that_the_space_has_not_are_recorded_with_a_warning():
+    plan = iter([1, 1, 1, 3, 3, 3])
+    first = ar.record(Counter(), lambda obs: next(plan), 1)
+    with pytest.warns(ar.AlignRudderWarning) as caught:
+        found = ar.record(Counter(), lambda obs: next(plan), 3)
+    (said,) = [str(w.message) for w in caught]
+    assert "the policy returned 3, which is no action of Discrete(2)" in said
+    assert [e.actions.tolist() for e in (*first[0], *found[0])] == [[1, 1, 1], [3], [3], [3]]
+
+
+@pytest.mark.parametrize(
+    ("space", "good", "bad"),
+    [
+        (
+            gym.spaces.Discrete(3, start=2),
+            [2, np.int64(4), np.array(3), True + 1],
+            [1, 5, 2.0, None, "2", [2], np.array([2])],
+        ),
+        (
+            gym.spaces.Box(-1, 0.1, (2,), np.float32),
+            [[0.1, -1.0], np.array([0.0, 0.1]), np.zeros(2, int)],
+            [[0.2, 0.0], [np.nan, 0.0], 0.0, np.zeros(3), [[0.0], [0.0, 0.0]], None],
+        ),
+        (gym.spaces.MultiDiscrete([2, 3]), [[1, 2], np.zeros(2, int)], [[2, 2], [0.5, 0.0], 1]),
+        (gym.spaces.MultiBinary(2), [np.array([0, 1], np.int8)], [np.array([0, 2])]),
+        (
+            gym.spaces.Dict(a=gym.spaces.Discrete(2), b=gym.spaces.Box(0, 1, (1,), np.float32)),
+            [{"a": 1, "b": np.array([0.5])}],
+            [{"a": 2, "b": np.array([0.5])}, {"a": 1}, 1],
+        ),
+        (
+            gym.spaces.Tuple([gym.spaces.Discrete(2), gym.spaces.Discrete(3)]),
+            [(1, 2)],
+            [(2, 1), (1,), 1],
+        ),
+    ],
+)
+def test_which_actions_a_space_has(space, good, bad):
+    assert all(has_action(space, action) for action in [*good, space.sample()])
+    assert not any(has_action(space, action) for action in bad)

@@ -587,13 +587,14 @@ class Faulty(gym.Env):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.steps = 0
-        return self._obs(), self.wrong.get("first", {})
+        return self.wrong.get("begun", (self._obs(), self.wrong.get("first", {})))
 
     def step(self, action):
         self.steps += 1
         right = {"obs": self._obs(), "reward": 0.0, "info": {}}
         now = right | (self.wrong if self.steps > 1 else {})
-        return now["obs"], now["reward"], self.steps == 4, False, now["info"]
+        over = self.steps == 4
+        return now.get("all", (now["obs"], now["reward"], over, False, now["info"]))
 
 
 FAULTS = [
@@ -602,20 +603,54 @@ FAULTS = [
     ({"reward": None}, r"paid None, which is no number; let its step return \(obs, reward"),
     ({"info": None}, r"step returned None as info, which is no dict"),
     ({"first": None}, r"reset returned None as info, which is no dict"),
+    ({"reward": "1"}, r"paid '1', which is no number; let its step return \(obs, reward"),
+    ({"reward": np.ones(1)}, r"paid array\(\[1.\]\), which is no number"),
+    ({"reward": np.ones(2)}, r"paid array\(\[1., 1.\]\), which is no number"),
+    ({"reward": np.nan}, r"paid nan, with which no return can be counted"),
+    ({"reward": 1e60}, r"paid 1e\+60; let it pay numbers below 1e\+50"),
+    (
+        {"begun": np.zeros(2)},
+        r"reset returned array\(\[0., 0.\]\); let it return \(obs, info\), wi",
+    ),
+    ({"begun": (0, 0, {})}, r"reset returned 3 values; let it return \(obs, info\)"),
+    (
+        {"all": None},
+        r"step returned None; let it return \(obs, reward, terminated, truncated, info",
+    ),
+    ({"all": (0, 0.0, False, {})}, r"step returned 4 values \(as in Gym before version 0.26\)"),
 ]
 
 
-@pytest.mark.parametrize("wrapper", [ar.RedistributeReward, ar.SubTaskReward])
+def recorded(env, model):
+    """Record episodes where the others play."""
+    ar.record(env, lambda obs: 0, 1, success=lambda episode, info: True)
+    return env
+
+
+@pytest.mark.parametrize("wrapper", [ar.RedistributeReward, ar.SubTaskReward, recorded])
 @pytest.mark.parametrize(("wrong", "said"), FAULTS)
 def test_faults_of_an_environment_are_named(wrapper, wrong, said):
     space = gym.spaces.Box(0, 9, (2,), np.float32)
     way = np.array([[0, 0], [1, 1], [1, 1], [2, 3], [3, 3]], np.float32)
     demos = [ar.Episode(way, [0] * 4, np.eye(4)[-1])] * 3
     model = ar.AlignRudder(ar.DeltaEvents()).fit(demos)
-    env = wrapper(Faulty(space, **wrong), model)
+    with pytest.raises(ValueError, match=said):
+        play(wrapper(Faulty(space, **wrong), model), [0] * 4)
+    play(wrapper(Faulty(space), model), [0] * 4)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"begun": 0}, "reset returned 0"),
+        ({"all": None}, "step returned None"),
+        ({"info": None}, "None as info"),
+    ],
+)
+def test_faults_are_named_within_a_time_limit_too(wrong, said):
+    env = ar.TerminalTimeLimit(Faulty(gym.spaces.Discrete(5), **wrong), 9)
     with pytest.raises(ValueError, match=said):
         play(env, [0] * 4)
-    play(wrapper(Faulty(space), model), [0] * 4)
 
 
 @pytest.mark.parametrize("observed", [False, True])

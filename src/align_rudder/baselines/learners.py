@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from align_rudder.baselines.model_tables import NO_PROFILE, profile_of
 from align_rudder.baselines.protocol import Protocol, Result, Trial
-from align_rudder.baselines.q_tables import ONE_STEP, TRACE, WINDOW, run_tables
+from align_rudder.baselines.q_tables import ONE_STEP, TRACE, WINDOW, Tables, run_tables, tables_of
+from align_rudder.baselines.turns import Turns
 from align_rudder.episodes import Episode
 from align_rudder.events import StateEvents
 from align_rudder.files import Number, Whole, check_values
@@ -84,8 +85,9 @@ def learn_align_rudder(
     initial_scale: float = 0.3,
     initial_mean: float = 0.02,
     max_events: int = 15,
-    model: AlignRudder | None = None,
+    model: AlignRudder | Sequence[AlignRudder] | None = None,
     events: np.ndarray | None = None,
+    turns: int | None = 300,
     options: Mapping[str, Any] | None = None,
     protocol: Protocol | None = None,
 ) -> Result:
@@ -119,9 +121,14 @@ def learn_align_rudder(
         max_events: Most events, where the model is fitted here.
         model: A model fitted with `StateEvents`, or to sequences of the table's symbols; None to
             fit one to the demonstrations. Where their returns are negative, give one with a
-            baseline: `AlignRudder(StateEvents(), baseline=…).fit(demonstrations)`.
+            baseline: `AlignRudder(StateEvents(), baseline=…).fit(demonstrations)`. Several take
+            turns.
         events: The model's event of each outcome of the table (S, A, K), -1 for none, where the
             model sees something else than its states: what is held, say.
+        turns: Where demonstrations cannot be cloned, the episodes after which, if no evaluation was
+            a success, the model gives way to the next: one of each of its demonstrations
+            (`AlignRudder.alternatives`), as what they share may lack a step, or the next of
+            several that were given. None to stay with the first.
         options: Parameters of the model, where it is fitted here.
         protocol: How the trial is run and judged.
     """
@@ -148,13 +155,18 @@ def learn_align_rudder(
         replays=(replays, Whole(0)),
         window=(window, Whole(1)),
     )
+    if turns is not None:
+        check_values(turns=(turns, Whole(1)))
     if model is None:
         Trial(mdp, demonstrations, protocol, seed)  # says what is wrong with the demonstrations
         parameters = {"strategies": 1, **(options or {})}
         model = AlignRudder(StateEvents(max_events=max_events), **parameters).fit(demonstrations)
-    returns = None if demonstrations else getattr(model, "returns_", None)
+    models = [model] if isinstance(model, AlignRudder) else [*model]
+    if not models:
+        raise ValueError("no model was given; give one, several, or None to fit one here")
+    first = models[0]
+    returns = None if demonstrations else getattr(first, "returns_", None)
     trial = Trial(mdp, demonstrations, protocol, seed, returns)
-    profile, n_tables = profile_of(model, mdp, events, kind, progress, subtasks)
     seen = 1 if method == "direct" else int(window)
     numbers = (
         float(learning_rate),
@@ -165,4 +177,18 @@ def learn_align_rudder(
         int(replays),
     )
     initial = trial.cloned(initial_scale, initial_mean)
-    return run_tables(trial, initial, profile, n_tables, (methods[method], *numbers))
+
+    def tables(model: AlignRudder) -> Tables:
+        profile, n_tables = profile_of(model, mdp, events, kind, progress, subtasks)
+        return tables_of(trial, initial, profile, n_tables, (methods[method], *numbers))
+
+    begun = tables(first)  # says what is wrong with the model
+    if turns is None or (demonstrations and len(models) == 1):
+        return trial.run(*begun)
+    others = map(tables, models[1:] if len(models) > 1 else _alternatives(first))
+    return Turns([begun], others, turns, first.return_range_[0], trial.target).run(trial)
+
+
+def _alternatives(model: AlignRudder) -> Iterator[AlignRudder]:
+    """Return the alternatives of a model, made once the first of them is asked for."""
+    yield from model.alternatives()

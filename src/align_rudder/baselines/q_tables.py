@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from align_rudder.baselines.kernels import (
     act,
     begin,
     draw,
+    evaluate,
     horizon_of,
     max_value,
     q_backup,
@@ -30,7 +32,16 @@ from align_rudder.baselines.replayed import (
 )
 from align_rudder.settlement import ENOUGH, FAILURE
 
-__all__ = ["ONE_STEP", "SETTLED", "TRACE", "WINDOW", "run_tables", "trace_rule"]
+__all__ = [
+    "ONE_STEP",
+    "SETTLED",
+    "TRACE",
+    "WINDOW",
+    "Tables",
+    "run_tables",
+    "tables_of",
+    "trace_rule",
+]
 
 ONE_STEP, TRACE, WINDOW = range(3)  # how values are learned
 _SHARES, _ANNEALED, _EVEN, _MEAN, _POTENTIAL, _LAST, _BESIDE = range(7)
@@ -46,10 +57,24 @@ SETTLED = {
 """Numbers of the settlements, which the kernels know them by."""
 
 
-def run_tables(
+class Tables(NamedTuple):
+    """Values that are learned.
+
+    Attributes:
+        q: The values (O, A), or (positions, O, A).
+        train: Learns for some more episodes, and returns the steps taken; see `Trial.run`.
+        judge: Returns the mean return of the policy.
+    """
+
+    q: np.ndarray
+    train: Callable[..., int]
+    judge: Callable[..., float]
+
+
+def tables_of(
     trial: Trial, initial: np.ndarray, profile: tuple[Any, ...], n_tables: int, rule: Any
-) -> Result:
-    """Run a trial with a table of values for each position, all of them the same at first.
+) -> Tables:
+    """Return a table of values for each position, all of them the same at first.
 
     Args:
         trial: The trial.
@@ -64,9 +89,16 @@ def run_tables(
         _fill(q, profile, rule, memory, trial)
     train = partial(_train, q, profile, rule, memory, NOT_SHOWN, trial.observed)
     if n_tables == 1:
-        return trial.run(q, train)
+        return Tables(q, train, partial(evaluate, q, trial.observed))
     judge = partial(_evaluate_places, q, profile, trial.observed)
-    return trial.run(q.reshape(n_tables, *initial.shape), train, judge)
+    return Tables(q.reshape(n_tables, *initial.shape), train, judge)
+
+
+def run_tables(
+    trial: Trial, initial: np.ndarray, profile: tuple[Any, ...], n_tables: int, rule: Any
+) -> Result:
+    """Run a trial with a table of values for each position; see `tables_of`."""
+    return trial.run(*tables_of(trial, initial, profile, n_tables, rule))
 
 
 def trace_rule(

@@ -16,6 +16,7 @@ __all__ = [
     "OptionalOutput",
     "Output",
     "check_figure",
+    "check_folder",
     "check_least",
     "check_options",
     "check_seed",
@@ -47,6 +48,12 @@ def check_least(command: Any, **least: int) -> None:
 def check_seed(seed: int) -> None:
     """Refuse a seed that is negative or too large."""
     SEED.check(seed, "--seed")
+
+
+def check_folder(path: str | None, option: str = "--out") -> None:
+    """Refuse an empty name as that of a folder; None is left out."""
+    if path is not None and not path.strip():
+        raise ValueError(f"{option} is empty; give the name of a folder, . for the one you are in")
 
 
 def check_figure(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import tyro
 
+from align_rudder.cli.options import check_folder
 from align_rudder.files import check_outputs, write_json
 from align_rudder.runs.interrupt import interrupt_on_signal
 from align_rudder.studies.networks.methods import METHODS as NETWORK_METHODS
@@ -89,6 +90,8 @@ class Reproduce(_Parallel):
         from align_rudder.studies.trials import Scope
 
         check_outputs(self.json)
+        check_folder(self.out)
+        self._check_caps()
         workers = self.workers()
         began, data = time.monotonic(), {}
         everything = (*EXPERIMENTS, RECIPES, NETWORKS)
@@ -119,6 +122,17 @@ class Reproduce(_Parallel):
             print(f"{report.text()}\n\n{where}\n", flush=True)
         write_json(self.json, data)
         print(f"{time.monotonic() - began:,.0f} s", file=sys.stderr)
+
+    def _check_caps(self) -> None:
+        """Refuse options that the study would not look at."""
+        if self.study not in (NETWORKS, "all") and self.steps is not None:
+            other = "" if self.study == KEY_CHEST else "; its cap is --max-episodes"
+            raise ValueError(f"--steps is of {NETWORKS} alone; {self.study} has none{other}")
+        if self.study in (NETWORKS, KEY_CHEST) and self.max_episodes is not None:
+            other = "; its cap is --steps" if self.study == NETWORKS else ""
+            raise ValueError(f"--max-episodes: {self.study} has no cap on episodes{other}")
+        if self.study == KEY_CHEST and self.hyperparameters is not None:
+            raise ValueError(f"--hyperparameters: {KEY_CHEST} has none that are tuned")
 
     def _networks(self, hyperparameters: str | None, scope: Scope) -> Report:
         # Needs extras, which the other studies do without.
@@ -165,6 +179,11 @@ class Tune(_Parallel):
         from align_rudder.studies.rooms.tune import tune
 
         check_outputs(self.json)
+        check_folder(self.out)
+        if self.search != NETWORKS and self.steps is not None:
+            raise ValueError(
+                f"--steps is of {NETWORKS} alone; the cap of {self.search} is --max-episodes"
+            )
         out = self.out or ("results/tune" + f"-{self.search}" * (self.search != "paper"))
         where = out, self.workers(), sys.stderr.isatty()
         with interrupt_on_signal():

@@ -40,6 +40,7 @@ __all__ = [
     "candidates",
     "choose_encoder",
     "encoder_from_state",
+    "given_encoder",
     "named_encoder",
     "successor_features",
     "successor_representation",
@@ -76,6 +77,12 @@ def choose_encoder(
     A model asks for more (`align_rudder.choice`): which of the `candidates` tells held-out
     demonstrations from chance.
     """
+    given = given_encoder(events)
+    return by_type(episodes) if given is None else given
+
+
+def given_encoder(events: EventEncoder | Callable[..., Any] | None) -> EventEncoder | None:
+    """Return the encoder asked for, None if it is to be found; a `ValueError` for anything else."""
     if isinstance(events, EventEncoder):
         return events
     if isinstance(events, type) and issubclass(events, EventEncoder):
@@ -94,7 +101,7 @@ def choose_encoder(
             "function (obs, action, reward, next_obs, info) -> symbol or None, or None to choose "
             "by the demonstrations"
         )
-    return by_type(episodes)
+    return None
 
 
 def named_encoder(

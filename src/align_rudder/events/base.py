@@ -12,6 +12,7 @@ from align_rudder._warnings import warn
 from align_rudder.episodes import Episode, Tree, tree_index
 from align_rudder.events.losses import Losses
 from align_rudder.events.observations import NoNumberError, leaves, said_shapes, shapes_of
+from align_rudder.events.rows import SingleRows
 from align_rudder.files import Array, Each, Kind, Many, Table, Whole, check_arrays
 from align_rudder.sequences import NO_EVENT
 
@@ -246,9 +247,19 @@ class RegionEvents(EventEncoder):
 class NumberEvents(EventEncoder):
     """Events of observations that are numbers, as rows of a matrix."""
 
+    _single: tuple[Any, SingleRows] | None = None
+
     @abstractmethod
     def _vectors(self, tree: Tree, n: int) -> np.ndarray:
         """Return n observations as rows."""
+
+    def _row(self, obs: Any) -> np.ndarray:
+        """Return a single observation as rows (1, d); the same as `_vectors`, faster."""
+        if self._single is None or self._single[0] is not self.shapes_:  # fitted anew
+            rows = SingleRows(self.shapes_ or {}, getattr(self, "keys", None))
+            self._single = self.shapes_, rows
+        row = self._single[1].read(obs)
+        return self._vectors(obs, 1) if row is None else row[None]
 
     def _vectors_of(
         self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()

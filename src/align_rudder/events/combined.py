@@ -92,9 +92,17 @@ class CombinedEvents(EventEncoder):
             unknown |= events >= part.n_events
         return np.where((out == NO_EVENT) & unknown, self.n_events, out)
 
+    def _first_of(self, found: Sequence[int]) -> int:
+        """Return the event of one step: the first that is known, else an unknown one."""
+        unknown = False
+        for part, first, event in zip(self.parts, self._first, found, strict=False):
+            if 0 <= event < part.n_events:
+                return int(first) + event
+            unknown |= event >= part.n_events
+        return self.n_events if unknown else NO_EVENT
+
     def start_event(self, obs: Any) -> int:
-        found = [np.array([part.start_event(obs)]) for part in self.parts]
-        return int(self._merged(found)[0])
+        return self._first_of([part.start_event(obs) for part in self.parts])
 
     def start_events(self, obs: Tree) -> np.ndarray:
         return self._merged([part.start_events(obs) for part in self.parts])
@@ -107,8 +115,8 @@ class CombinedEvents(EventEncoder):
             event = part.transition_event(obs, action, reward, next_obs, info)
             if part.collapse_runs and event == part.start_event(obs):
                 event = NO_EVENT
-            found.append(np.array([event]))
-        return int(self._merged(found)[0])
+            found.append(event)
+        return self._first_of(found)
 
     def transition_events(
         self,

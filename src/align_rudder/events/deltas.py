@@ -318,11 +318,14 @@ class DeltaEvents(NumberEvents):
     def transition_event(
         self, obs: Any, action: Any, reward: float, next_obs: Any, info: Mapping[str, Any]
     ) -> int:
-        return int(self._events_between(obs, next_obs, 1)[0])
+        return int(self._events_of(self._row(next_obs) - self._row(obs))[0])
 
     def _events_between(self, obs: Tree, next_obs: Tree, n: int) -> np.ndarray:
         """Return the events of n transitions."""
-        deltas = self._vectors(next_obs, n) - self._vectors(obs, n)
+        return self._events_of(self._vectors(next_obs, n) - self._vectors(obs, n))
+
+    def _events_of(self, deltas: np.ndarray) -> np.ndarray:
+        """Return the events of changes."""
         if deltas.shape[1] != len(self._projection):
             check_width(self.shapes_ or {}, deltas.shape[1])
         events = _nearest(

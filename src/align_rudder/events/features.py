@@ -354,7 +354,8 @@ class FeatureEvents(NumberEvents, RegionEvents):
         return np.concatenate([self.start_events(part) for part in parts])
 
     def start_event(self, obs: Any) -> int:
-        return int(self._events_of(self._reduced(self._vectors(obs, 1)))[0])
+        rows = self._row(obs) if self.goal is None else self._vectors(obs, 1)
+        return int(self._events_of(self._reduced(rows))[0])
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         symbols = [encode_symbol(s) for s in self.symbols_]

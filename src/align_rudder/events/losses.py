@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,11 @@ class Losses:
 
     def mark(self, deltas: np.ndarray, events: np.ndarray) -> None:
         """Put losses in place of the events of changes (T, d), in place."""
-        _mark(deltas, np.flatnonzero(self.held), self.patterns, self.events, events)
+        _mark(deltas, self._at, self.patterns, self.events, events)
+
+    @cached_property
+    def _at(self) -> np.ndarray:
+        return np.flatnonzero(self.held)
 
     def table(self) -> np.ndarray:
         """Return for each event those that it takes back (n + 1, w), filled up with -1."""

@@ -1,20 +1,24 @@
-"""What wrappers warn of, once: symbols and states that the model does not know."""
+"""What is warned of, once: symbols and states that the model does not know, odd recordings."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from align_rudder._warnings import warn
+from align_rudder.episodes import Episode
 from align_rudder.events import FunctionEvents, StateEvents
+from align_rudder.events.observations import NoNumberError, leaf_names, leaves
+from align_rudder.files import LARGEST, shown
 from align_rudder.sequences import NO_EVENT
 from align_rudder.streams import RewardModel
 from align_rudder.text import short
 from align_rudder.tracking import TrackerTables
 
-__all__ = ["UnknownStates", "UnknownSymbols"]
+__all__ = ["ForeignActions", "UnknownStates", "UnknownSymbols", "UnusableNumbers"]
 
 _EPISODES = 5  # complete ones with events of which the model knows none
 _NAMED = 5  # symbols
@@ -102,3 +106,87 @@ class UnknownStates:
                 "this environment. States that no demonstration goes through are no events",
                 stacklevel=4,
             )
+
+
+class UnusableNumbers:
+    """Sees whether recorded observations hold numbers that no model is fitted to."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def see(self, episode: Episode, number: int) -> None:
+        """Look at the observations of an episode, which is of that number."""
+        names = [f" ({name})" if name else "" for name in leaf_names(episode.observations)]
+        for name, leaf in zip(names, leaves(episode.observations), strict=True):
+            if self._said or leaf.dtype.kind != "f":
+                continue
+            usable = (np.abs(leaf) <= np.float64(LARGEST)).reshape(len(leaf), -1).all(axis=1)
+            if not usable.all():
+                self._said = True
+                where = NoNumberError.at(int(np.flatnonzero(~usable)[0]), f"episode {number}{name}")
+                warn(
+                    f"{where}. It is recorded as it is, but models are not fitted to such "
+                    "observations",
+                    stacklevel=4,
+                )
+
+
+class ForeignActions:
+    """Sees whether a policy returns actions that the action space has not.
+
+    Args:
+        space: The action space of the environment; None if it has none.
+    """
+
+    def __init__(self, space: spaces.Space[Any] | None) -> None:
+        self._space = space
+
+    def watched(self, act: Callable[[Any, bool], Any]) -> Callable[[Any, bool], Any]:
+        """Return the policy, each action of which is looked at until one is of another space."""
+
+        def acting(obs: Any, first: bool) -> Any:
+            action = act(obs, first)
+            if self._space is not None and not has_action(self._space, action):
+                warn(
+                    f"the policy returned {shown(action)}, which is no action of {self._space}; it "
+                    "is played and recorded as it is",
+                    stacklevel=6,
+                )
+                self._space = None
+            return action
+
+        return acting
+
+
+def has_action(space: spaces.Space[Any], action: Any) -> bool:
+    """Return whether a space has an action, of whatever precision its numbers are.
+
+    Example:
+        >>> space = spaces.Box(-1, 1, (2,), np.float32)
+        >>> has_action(space, [0.5, 1.0]), has_action(space, [0.5, 1.5]), has_action(space, 0.5)
+        (True, False, False)
+    """
+    if isinstance(space, spaces.Dict):
+        return isinstance(action, Mapping) and all(
+            key in action and has_action(part, action[key]) for key, part in space.items()
+        )
+    if isinstance(space, spaces.Tuple):
+        return (
+            isinstance(action, tuple | list)
+            and len(action) == len(space)
+            and all(has_action(part, a) for part, a in zip(space, action, strict=True))
+        )
+    if not isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
+        return space.contains(action)
+    try:
+        found = np.asarray(action)
+    except ValueError:  # ragged
+        return False
+    kinds = "biuf" if isinstance(space, spaces.Box) else "biu"
+    if found.shape != space.shape or found.dtype.kind not in kinds:
+        return False
+    if isinstance(space, spaces.Box):
+        found = found.astype(space.dtype)
+        return bool(((space.low <= found) & (found <= space.high)).all())
+    count = space.n if isinstance(space, spaces.Discrete) else space.nvec
+    return bool(((space.start <= found) & (found < space.start + count)).all())

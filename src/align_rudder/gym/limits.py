@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
+from align_rudder.gym.checks import parts_of
 from align_rudder.gym.spaces import TimeSpace
 
 __all__ = ["TerminalTimeLimit"]
@@ -63,13 +64,13 @@ class TerminalTimeLimit(gym.Wrapper, RecordConstructorArgs):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
-        obs, info = self.env.reset(seed=seed, options=options)
+        obs, info = parts_of("reset", self.env.reset(seed=seed, options=options))
         self._t = 0
         return self._observed(obs), info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step the environment; an episode that is cut off has ended."""
-        obs, reward, terminated, truncated, info = self.env.step(action)
+        obs, reward, terminated, truncated, info = parts_of("step", self.env.step(action))
         self._t += 1
         over = self.max_steps is not None and self._t >= self.max_steps
         cut = not terminated and (truncated or over)

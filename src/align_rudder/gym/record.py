@@ -17,8 +17,10 @@ import numpy as np
 from tqdm import tqdm
 
 from align_rudder._warnings import AlignRudderWarning, warn
-from align_rudder.episodes import Episode, infos_as_text, save_episodes, tree_index
+from align_rudder.episodes import Episode, check_storable, save_episodes, tree_index
 from align_rudder.files import check_outputs
+from align_rudder.gym.cautions import ForeignActions, UnusableNumbers
+from align_rudder.gym.checks import begun, stepped
 from align_rudder.gym.keyboard import Keyboard, QuitError
 from align_rudder.gym.wrapper import copied
 from align_rudder.runs.interrupt import interrupt_on_signal
@@ -115,8 +117,10 @@ def record(
     judge = _judge(success)
     outputs = [None if p is None else str(Path(p)) for p in (path, failures_path)]
     check_outputs(*outputs)
-    found = Recording([], [])
+    found, numbers = Recording([], []), UnusableNumbers()
+    foreign = ForeignActions(getattr(env, "action_space", None))
     with _player(policy, env, seed) as act, _kept(found, n, outputs) as kept:
+        act = foreign.watched(act)
         bar = tqdm(total=n, desc="successes", disable=not progress)
         with bar:
             for i in range(attempts):
@@ -126,10 +130,12 @@ def record(
                 except QuitError:
                     kept.left = True
                     break
-                if keep_infos and i == 0 and any(outputs):
-                    infos_as_text([episode.infos])  # now, not when all is played
+                numbers.see(episode, i)
                 good = judge(episode, info)
-                (found.successes if good else found.failures).append(episode)
+                kind = found.successes if good else found.failures
+                if outputs[not good] is not None:  # now, not when all is played
+                    check_storable(episode, kind[0] if kind else episode, f"episode {i}")
+                kind.append(episode)
                 kept.meanwhile()
                 bar.set_postfix_str(f"{i + 1} episodes played")
                 bar.update(int(good))
@@ -191,15 +197,16 @@ def _play(
     env: gym.Env[Any, Any], act: Callable[[Any, bool], Any], seed: int | None, keep_infos: bool
 ) -> tuple[Episode, Mapping[str, Any]]:
     """Return one episode and the info of its last step."""
-    obs, info = env.reset(seed=seed)
+    space = getattr(env, "observation_space", None)
+    obs, info = begun(space, env.reset(seed=seed))
     observations, actions, rewards, infos = [copied(obs)], [], [], []
     terminated = truncated = False
     while not (terminated or truncated):
         action = act(obs, not actions)
         actions.append(copied(action))
-        obs, reward, terminated, truncated, info = env.step(action)
+        obs, reward, terminated, truncated, info = stepped(space, env.step(action))
         observations.append(copied(obs))
-        rewards.append(float(reward))
+        rewards.append(reward)
         if keep_infos:
             infos.append(copied(dict(info)))
     ends, kept = (bool(terminated), bool(truncated)), infos if keep_infos else None

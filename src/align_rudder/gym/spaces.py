@@ -49,9 +49,12 @@ def check_observation(
         batch: The shape of the batch.
         name: What the observation is called.
     """
-    if isinstance(space, spaces.Discrete):
+    if isinstance(space, spaces.Box):  # each step of an environment comes here
+        if isinstance(obs, np.ndarray) and obs.shape == (*batch, *space.shape):
+            return
+    elif isinstance(space, spaces.Discrete):
         if isinstance(obs, int | np.integer) and space.start <= obs < space.start + space.n:
-            return  # each step of an environment comes here
+            return  # and here
         states = np.asarray(obs)
         if states.dtype.kind not in "biuf":
             raise ValueError(
@@ -61,15 +64,19 @@ def check_observation(
         at, n = states - int(space.start), int(space.n)
         if ((at < 0) | (at >= n)).any():
             _refuse(name, at, int(space.start), n)
-    elif isinstance(space, spaces.Dict):
-        for key, part in space.items():
-            if not isinstance(obs, Mapping) or key not in obs:
+        return
+    if isinstance(space, spaces.Dict):
+        named = isinstance(obs, dict) or isinstance(obs, Mapping)  # noqa: SIM101  the first is fast
+        for key, part in space.spaces.items():
+            if not named or key not in obs:
                 found = f"entries {list(obs)}" if isinstance(obs, Mapping) else type(obs).__name__
                 raise ValueError(
                     f"{name} has no entry {key!r} ({found}), but the observation space says so; "
                     "let the environment return what its space declares"
                 )
-            check_observation(part, obs[key], batch, f"{name}[{key!r}]")
+            seen = obs[key]
+            if not isinstance(part, spaces.Box) or np.shape(seen) != (*batch, *part.shape):
+                check_observation(part, seen, batch, f"{name}[{key!r}]")
     elif isinstance(space, spaces.Tuple):
         if not isinstance(obs, tuple | list) or len(obs) != len(space):
             raise ValueError(
@@ -287,7 +294,12 @@ def _flat(
 ) -> np.ndarray:
     """Return an observation, or a batch of them, as one vector (…, d); numbers are one-hot."""
     if isinstance(space, spaces.Dict):
-        parts = [_flat(part, obs[key], batch, f"{name}[{key!r}]") for key, part in space.items()]
+        parts = [
+            np.asarray(obs[key], np.float32).reshape(*batch, -1)
+            if isinstance(part, spaces.Box) and np.dtype(part.dtype).kind == "f"
+            else _flat(part, obs[key], batch, f"{name}[{key!r}]")
+            for key, part in space.spaces.items()
+        ]
         return np.concatenate(parts, axis=-1)
     if isinstance(space, spaces.Tuple):
         parts = [

@@ -9,15 +9,10 @@ import gymnasium as gym
 import numpy as np
 
 from align_rudder.gym.cautions import UnknownSymbols
+from align_rudder.gym.checks import begun, stepped
 from align_rudder.gym.logs import EventFunction
 from align_rudder.gym.spaces import ProgressSpace
-from align_rudder.gym.wrapper import (
-    Redistributing,
-    check_seen,
-    check_single,
-    copied,
-    paid_by_environment,
-)
+from align_rudder.gym.wrapper import Redistributing, check_single, copied
 from align_rudder.model import AlignRudder
 from align_rudder.settlement import Account
 from align_rudder.streams import Stream
@@ -121,8 +116,7 @@ class SubTaskReward(gym.Wrapper, Redistributing):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
-        obs, info = self.env.reset(seed=seed, options=options)
-        check_seen(self._space, obs, info, "reset")
+        obs, info = begun(self._space, self.env.reset(seed=seed, options=options))
         self._stream.reset(obs)
         self._first = self._places()  # of a model that was aligned again
         if self._observed_space is not None:
@@ -139,9 +133,8 @@ class SubTaskReward(gym.Wrapper, Redistributing):
             raise gym.error.ResetNeeded(
                 "the wrapper was stepped before reset, or after the episode had ended; call reset()"
             )
-        obs, reward, terminated, truncated, info = self.env.step(action)
-        check_seen(self._space, obs, info, "step")
-        reward, stream = paid_by_environment(reward), self._stream
+        obs, reward, terminated, truncated, info = stepped(self._space, self.env.step(action))
+        stream = self._stream
         self._due += stream.step(self._obs, action, reward, obs, info)
         self._symbols.see([stream.event], [terminated or truncated])
         goals = self._fitted.strategies_[stream.strategy].subgoals

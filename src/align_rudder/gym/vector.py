@@ -13,9 +13,10 @@ from gymnasium.vector.utils import batch_space
 
 from align_rudder.episodes import tree_index
 from align_rudder.gym.cautions import UnknownStates, UnknownSymbols
+from align_rudder.gym.checks import paid_to_each, parts_of
 from align_rudder.gym.logs import EventFunction
 from align_rudder.gym.spaces import batch_tree, check_observation
-from align_rudder.gym.wrapper import Redistributing, copied, paid_by_environment
+from align_rudder.gym.wrapper import Redistributing, copied
 from align_rudder.settlement import Accounts
 from align_rudder.streams import RewardModel
 
@@ -95,7 +96,10 @@ class RedistributeReward(VectorWrapper, Redistributing):
         if mask is not None:
             mask = np.array(mask, bool)
             options = dict(options or {})
-        obs, infos = self.env.reset(seed=seed, options=options)  # pyright: ignore[reportArgumentType]
+        obs, infos = parts_of(
+            "reset",
+            self.env.reset(seed=seed, options=options),  # pyright: ignore[reportArgumentType]
+        )
         if mask is None:
             self._ended[:] = False
         elif self._obs is None:
@@ -117,11 +121,9 @@ class RedistributeReward(VectorWrapper, Redistributing):
                 f"sub-environments {np.flatnonzero(self._ended).tolist()} have ended and autoreset "
                 'is disabled; call reset(options={"reset_mask": …}) first'
             )
-        obs, rewards, terminated, truncated, infos = self.env.step(actions)
+        obs, rewards, terminated, truncated, infos = parts_of("step", self.env.step(actions))
         done = np.logical_or(terminated, truncated)
-        rewards = np.asarray(rewards, np.float64)
-        if not np.isfinite(rewards).all():
-            paid_by_environment(rewards[~np.isfinite(rewards)][0])
+        rewards = paid_to_each(rewards, self.num_envs)
         self._look_at(infos)
         same_step = self._mode == AutoresetMode.SAME_STEP
         fresh = self._ended if self._mode == AutoresetMode.NEXT_STEP else np.zeros_like(done)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -12,10 +11,11 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from align_rudder._warnings import warn
-from align_rudder.files import Number, check_values, shown
+from align_rudder.files import Number, check_values
 from align_rudder.gym.cautions import UnknownStates, UnknownSymbols
+from align_rudder.gym.checks import begun, stepped
 from align_rudder.gym.logs import EventFunction, with_events
-from align_rudder.gym.spaces import ProgressSpace, check_observation
+from align_rudder.gym.spaces import ProgressSpace
 from align_rudder.settlement import Account, Past, Settlement
 from align_rudder.storage import needs_function
 from align_rudder.streams import AnyStream, AnyVectorStream, RewardModel
@@ -24,7 +24,6 @@ __all__ = [
     "INFO_KEYS",
     "RedistributeReward",
     "Redistributing",
-    "check_seen",
     "check_single",
     "copied",
     "resolve_model",
@@ -66,40 +65,6 @@ def copied(tree: Any) -> Any:
     if isinstance(tree, tuple):
         return tuple(copied(part) for part in tree)
     return tree
-
-
-def paid_by_environment(reward: Any) -> float:
-    """Return a reward as a number, or say that it is none."""
-    try:
-        reward = float(reward)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"the environment paid {shown(reward)}, which is no number; let its step return "
-            "(obs, reward, terminated, truncated, info) with a number as the reward, 0.0 for none"
-        ) from None
-    if not math.isfinite(reward):
-        raise ValueError(
-            f"the environment paid {reward}, with which no return can be counted; let it pay "
-            "finite numbers"
-        )
-    return reward
-
-
-def check_seen(space: gym.Space[Any], obs: Any, info: Any, method: str) -> None:
-    """Raise a `ValueError` for an observation that the space has not, or an info that is no dict.
-
-    Args:
-        space: The observation space of the environment.
-        obs: What it returned.
-        info: What it returned beside.
-        method: By which of its methods.
-    """
-    if not isinstance(info, Mapping):
-        raise ValueError(
-            f"the environment's {method} returned {shown(info)} as info, which is no dict; let it "
-            "return a dict, {} where there is nothing to say"
-        )
-    check_observation(space, obs)
 
 
 INFO_KEYS = (
@@ -294,8 +259,7 @@ class RedistributeReward(gym.Wrapper, Redistributing):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
-        obs, info = self.env.reset(seed=seed, options=options)
-        check_seen(self._space, obs, info, "reset")
+        obs, info = begun(self._space, self.env.reset(seed=seed, options=options))
         if self._running and self._stream.given:
             self._warn_of_unfinished()
         self._stream.reset(obs)
@@ -313,9 +277,7 @@ class RedistributeReward(gym.Wrapper, Redistributing):
             raise gym.error.ResetNeeded(
                 "the wrapper was stepped before reset, or after the episode had ended; call reset()"
             )
-        obs, reward, terminated, truncated, info = self.env.step(action)
-        check_seen(self._space, obs, info, "step")
-        reward = paid_by_environment(reward)
+        obs, reward, terminated, truncated, info = stepped(self._space, self.env.step(action))
         stream = self._stream
         self._look_at(info)
         share = stream.step(self._obs, action, reward, obs, info)

@@ -202,12 +202,12 @@ def run_key_chest(
         (m, n, seed, tests) for m in models for n in demos for seed in range(scope.trials or TRIALS)
     ]
 
-    def prepare(todo: list[tuple[str, int, int, int]]) -> None:
+    def check(todo: list[tuple[str, int, int, int]]) -> None:
         if any(MODELS[key[0]].events is None for key in todo):
-            require_jax()
+            require_jax([name for name in models if MODELS[name].events is not None])
 
     with open_trials(Path(out) / KEY_CHEST, CONFIG, Detection) as store:
-        store.complete(keys, lambda *key: (detect, key), scope.workers, scope.progress, prepare)
+        store.complete(keys, lambda *key: (detect, key), scope.workers, scope.progress, check=check)
         shown = [store.found[key] for key in keys]
         tables, figures = [detection_table(shown)], {"detection": detection_figure(shown)}
         report = Report(tables, figures, [asdict(d) for d in shown])

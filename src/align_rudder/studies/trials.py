@@ -129,6 +129,7 @@ class Trials(Generic[R]):
         workers: Workers,
         progress: bool = True,
         prepare: Callable[[list[Key]], None] = lambda keys: None,
+        check: Callable[[list[Key]], None] = lambda keys: None,
     ) -> None:
         """Run the trials that are not there yet.
 
@@ -138,9 +139,11 @@ class Trials(Generic[R]):
             workers: Where they run.
             progress: Whether to show progress bars; if not, lines.
             prepare: What must be done before trials can run, called with those that are missing.
+            check: Raises an error if they cannot be run here, before anything is said or done.
         """
         began, todo = time.monotonic(), [key for key in keys if key not in self.found]
         if todo:
+            check(todo)
             if not progress:
                 print(f"{len(todo)} trials to run in {self.folder}", file=sys.stderr, flush=True)
             prepare(todo)

@@ -5,6 +5,7 @@ import pytest
 
 import align_rudder as ar
 from align_rudder.show.report import report_data
+from align_rudder.summary import last_step_share
 
 
 def test_verdict_of_a_shared_strategy(crafting, episodes):
@@ -131,3 +132,45 @@ def test_a_model_that_found_no_events_says_so():
     assert shown["verdict"]["state"] == "bad"
     assert "No demonstration holds an event" in warned(shown)
     assert model.random_share_ is None
+
+
+@pytest.mark.parametrize("chance_known", [True, False])
+def test_a_reward_that_stays_on_the_last_step_is_said_and_the_light_is_not_green(chance_known):
+    """Random episodes do all but the last thing, so that all but nothing is paid for that."""
+    by_chance = ["ABCDE"] * 30
+    model = ar.AlignRudder(strategies=1).fit_events(["ABCDEF"] * 5, random_sequences=by_chance)
+    if not chance_known:
+        model.random_share_ = None
+    verdict = report_data(model)["verdict"]
+    shares = model.demonstration(0).rewards
+    kept = shares[-1] / shares.sum()
+    assert kept > 0.9
+    assert verdict["numbers"]["last_step"] == pytest.approx(kept, abs=1e-4)
+    assert verdict["state"] == "fair"
+    said = f"{kept:.0%} of the reward stays on the last step"
+    assert any(
+        w["what"].startswith(said) and "other events" in w["do"] for w in verdict["warnings"]
+    )
+    assert f"take care: {said}" in model.summary()
+    if chance_known:
+        assert model.random_share_ < 0.2
+        of_this = f"of this reward, {kept:.0%} of which stays on the last step"
+        assert of_this in model.summary().splitlines()[0]
+        assert of_this in verdict["headline"]
+    else:
+        assert verdict["headline"].startswith(f"{said}. All 5 demonstrations")
+
+
+def test_done_is_the_last_step_though_demonstrations_go_on():
+    way = [6, 1, 2, 3, 4, 5, 6, 6, 6]  # where it is paid it began, so that "done" is an event
+    demos = [ar.Episode(way, [0] * 8, np.eye(8)[5]) for _ in range(5)]
+    chance = [ar.Episode(way[:6], [0] * 5, np.zeros(5)) for _ in range(40)]
+    model = ar.AlignRudder(ar.StateEvents(7, preference=None), strategies=1).fit(demos, chance)
+    rewards = model.demonstration(0).rewards
+    assert np.argmax(rewards) == 5
+    assert last_step_share(model) == pytest.approx(rewards[5] / rewards.sum())
+
+
+def test_a_redistributed_reward_is_not_said_to_stay(crafting):
+    assert 0 < last_step_share(crafting) < 0.9
+    assert "stays on the last step" not in crafting.summary()

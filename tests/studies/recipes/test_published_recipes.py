@@ -32,7 +32,8 @@ def test_the_study_was_run_with_what_tuning_chose(config):
     protocol = Protocol(**config["protocol"])
     assert config == configuration(chosen_parameters(), protocol)
     tuned = json.loads((FOLDER.parent / "tune-recipes" / "hyperparameters.json").read_text())
-    assert {**tuned["parameters"], "defaults": {}} == chosen_parameters()
+    untuned: dict[str, dict] = {"defaults": {}, "consensus-alone": {}}
+    assert {**tuned["parameters"], **untuned} == chosen_parameters()
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -69,7 +70,7 @@ def p_value(rows, ours, other, **task):
 @pytest.mark.parametrize("ours", ["align-rudder", "defaults"])
 @pytest.mark.parametrize("length", [8, 12, 24])
 def test_ours_is_ahead_of_others_that_lack_the_inventory(rows, ours, length):
-    """Of all but the common subsequence, with which it ties where logs are clean."""
+    """Of all but the common subsequence and the median string, with which it ties."""
     for name in ("shortest-log", "unordered", "gail-events", "q-memory", "rrd", "ircr-absorbing"):
         # Not tuned, ours is ahead of the shortest log at 8 items with less certainty.
         close = (ours, name, length) == ("defaults", "shortest-log", 8)
@@ -97,3 +98,27 @@ def test_the_common_subsequence_fails_where_logs_are_not_clean(rows, noise):
     for ours in ("align-rudder", "defaults"):
         assert p_value(rows, ours, "common-subsequence", length=12, **noise) < 1e-9
         assert p_value(rows, ours, "shortest-log", length=12, **noise) < 1e-4
+
+
+POOR = [{"missing": 0.05}, {"missing": 0.1}, {"foreign": 1}, {"foreign": 2}]
+
+
+@pytest.mark.parametrize("task", [*({"length": n} for n in (4, 8, 12, 24)), *POOR])
+def test_the_median_string_is_level_with_ours(rows, task):
+    """Where neither is ahead beyond chance: what counts is the order, however it is found."""
+    task = {"length": 12, **task}
+    assert p_value(rows, "align-rudder", "median", **task) >= 0.1
+    assert p_value(rows, "median", "align-rudder", **task) >= 0.1
+
+
+@pytest.mark.parametrize("noise", POOR)
+def test_turns_get_past_a_wrong_consensus(rows, noise):
+    with_turns, without, in_turn = (
+        np.array(episodes_of(rows, name, length=12, **noise))
+        for name in ("defaults", "consensus-alone", "in-turn")
+    )
+    assert (with_turns < 3000).sum() >= max((without < 3000).sum(), 39)
+    # To compare the logs first is quicker than to take one after another.
+    ours = np.array(episodes_of(rows, "align-rudder", length=12, **noise))
+    assert np.median(ours) <= 0.55 * np.median(in_turn)
+    assert p_value(rows, "align-rudder", "in-turn", length=12, **noise) < 0.05

@@ -88,7 +88,8 @@ def test_replay_is_what_puts_rrd_ahead(poor):
         ours = poor["replayed", share, n]
         assert np.mean(ours) < 0.65 * np.mean(poor["default", share, n])
         if share == 0.3:
-            assert mannwhitneyu(ours, control, alternative="less").pvalue > 0.4
+            for pair in ((ours, control), (control, ours)):
+                assert mannwhitneyu(*pair, alternative="less").pvalue > 0.07
         elif n == 2:
             assert mannwhitneyu(ours, control, alternative="less").pvalue < 1e-7
 

@@ -10,7 +10,7 @@ from align_rudder.alignment import pairwise_scores
 from align_rudder.events.base import MAX_SENSIBLE_EVENTS
 from align_rudder.show.report.numbers import rounded
 from align_rudder.strategies import agreement
-from align_rudder.summary import doubts, random_policy
+from align_rudder.summary import delayed, doubts, last_step_share, random_policy
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder
@@ -47,14 +47,16 @@ def verdict_data(model: AlignRudder, shown: list[dict[str, Any]], left_out: int)
         "conservation": [rounded(c.mean(), 4) if len(c) else 0 for c in conservation],
         "agreement": [rounded(_agreement(model, s.members), 4) for s in model.strategies_],
         "redistributed": rounded(share, 4),
+        "last_step": rounded(last_step_share(model), 4),
         "correction": rounded(corrections.mean() / whole, 4),
     }
     if model.random_share_ is not None:
         numbers["random"] = rounded(model.random_share_, 4)
     troubles = doubts(model) or len(model.outliers_) or model.events_.n_events > MAX_SENSIBLE_EVENTS
+    first = random_policy(model) or delayed(model)
     return {
         "state": "bad" if not share else ("fair" if troubles else "good"),
-        "headline": ". ".join(filter(None, [_said(random_policy(model)), _headline(model, share)])),
+        "headline": ". ".join(filter(None, [_said(first), _headline(model, share)])),
         "numbers": numbers,
         "warnings": _warnings(model, numbers, shown, left_out),
     }

@@ -77,8 +77,12 @@ class Axis:
 _WITH_LOGS = (
     OURS,
     OURS_UNTUNED,
+    "consensus-alone",
     "shortest-log",
     "common-subsequence",
+    "median",
+    "in-turn",
+    "median-in-turn",
     "unordered",
     "gail-events",
 )

@@ -25,6 +25,7 @@ from align_rudder.studies.recipes.worlds import (
     in_common,
     in_order,
     logs_of,
+    median_of,
     model_of,
     recall,
     stage_pairs,
@@ -87,19 +88,40 @@ def _align_rudder(setting: Setting, seed: int, **options: Any) -> Result:
     return learn_align_rudder(mdp, [], seed=seed, model=model, **options)
 
 
-def _shortest_log(setting: Setting, seed: int, **options: Any) -> Result:
-    env = environment(setting, seed)
-    undo: dict[Hashable, Hashable] = {**env.undo}
-    model = in_order(min(logs_of(setting, seed), key=len), undo or None)
-    return learn_align_rudder(env.mdp, [], seed=seed, model=model, **options)
+def _consensus_alone(setting: Setting, seed: int, **options: Any) -> Result:
+    return _align_rudder(setting, seed, turns=None, **options)
 
 
-def _common_subsequence(setting: Setting, seed: int, **options: Any) -> Result:
+def _strictly(choose: Callable[[list[Any]], list[Any]]) -> Callable[..., Result]:
+    """Return a learner that is paid in order for what is chosen of the logs, and for that alone.
+
+    Of an empty choice nothing but the environment's reward is paid.
+    """
+
+    def learned(setting: Setting, seed: int, **options: Any) -> Result:
+        env = environment(setting, seed)
+        undo: dict[Hashable, Hashable] = {**env.undo}
+        model = in_order(choose(logs_of(setting, seed)), undo or None)
+        return learn_align_rudder(env.mdp, [], seed=seed, model=model, turns=None, **options)
+
+    return learned
+
+
+def _shortest(logs: list[Any]) -> list[Any]:
+    return min(logs, key=len)
+
+
+def _in_turn(setting: Setting, seed: int, **options: Any) -> Result:
+    mdp, models = environment(setting, seed).mdp, model_of(setting, seed).alternatives()
+    return learn_align_rudder(mdp, [], seed=seed, model=models, **options)
+
+
+def _median_in_turn(setting: Setting, seed: int, **options: Any) -> Result:
     env = environment(setting, seed)
     undo: dict[Hashable, Hashable] = {**env.undo}
-    # Where the logs have nothing in common, nothing but the environment's reward is paid.
-    model = in_order(in_common(logs_of(setting, seed)), undo or None)
-    return learn_align_rudder(env.mdp, [], seed=seed, model=model, **options)
+    median = in_order(median_of(logs_of(setting, seed)), undo or None)
+    models = [median, *model_of(setting, seed).alternatives()]
+    return learn_align_rudder(env.mdp, [], seed=seed, model=models, **options)
 
 
 def _unordered(setting: Setting, seed: int, **options: Any) -> Result:
@@ -133,8 +155,12 @@ def _with_memory(learn: Callable[..., Result]) -> Callable[..., Result]:
 LEARNERS: dict[str, Callable[..., Result]] = {
     "align-rudder": _align_rudder,
     "defaults": _align_rudder,
-    "shortest-log": _shortest_log,
-    "common-subsequence": _common_subsequence,
+    "consensus-alone": _consensus_alone,
+    "shortest-log": _strictly(_shortest),
+    "common-subsequence": _strictly(in_common),
+    "median": _strictly(median_of),
+    "in-turn": _in_turn,
+    "median-in-turn": _median_in_turn,
     "unordered": _unordered,
     "gail-events": _gail_events,
     "q-memory": _with_memory(learn_q),

@@ -13,12 +13,21 @@ from align_rudder.baselines.gail_events import remembered_pairs
 from align_rudder.model import AlignRudder
 from align_rudder.sequences import index_symbols
 from align_rudder.studies.recipes.settings import Setting
-from align_rudder.subsequence import common_subsequence
+from align_rudder.subsequence import central_subsequence, common_subsequence
 from align_rudder.tasks import RecipesEnv
 from align_rudder.tasks.mdp import TabularMDP, remembering
 from align_rudder.undo import Undo
 
-__all__ = ["environment", "in_common", "in_order", "logs_of", "model_of", "recall", "stage_pairs"]
+__all__ = [
+    "environment",
+    "in_common",
+    "in_order",
+    "logs_of",
+    "median_of",
+    "model_of",
+    "recall",
+    "stage_pairs",
+]
 
 
 @lru_cache(maxsize=256)
@@ -76,6 +85,19 @@ def in_common(logs: Sequence[Sequence[str]]) -> list[str]:
     """
     ids, symbols = index_symbols(logs)
     return [logs[0][int(t)] for t in common_subsequence(ids, len(symbols))[0]]
+
+
+def median_of(logs: Sequence[Sequence[str]], share: float = 0.65) -> list[str]:
+    """Return a sequence that most logs hold in this order: their median string.
+
+    Example:
+        >>> median_of([["key", "door"], ["lamp", "key", "door"], ["key", "cat", "door"]])
+        ['key', 'door']
+    """
+    ids, symbols = index_symbols(logs)
+    places = central_subsequence(ids, len(symbols), share)
+    holders = (places >= 0).argmax(axis=0)
+    return [logs[i][int(places[i, k])] for k, i in enumerate(holders.tolist())]
 
 
 def in_order(log: Sequence[str], undo: Undo | None = None) -> AlignRudder:

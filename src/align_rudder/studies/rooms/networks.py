@@ -40,9 +40,19 @@ def _path(folder: Path, setting: Setting, seed: int, chosen: Mapping[str, Any]) 
 
 
 def missing(
-    todo: Sequence[tuple[Setting, int]], parameters: Parameters, folder: Path
+    todo: Sequence[tuple[Setting, int]],
+    parameters: Parameters,
+    folder: Path,
+    others: Sequence[str] = (),
 ) -> list[Batch]:
-    """Return the batches of networks that these trials need and that are not in the folder."""
+    """Return the batches of networks that these trials need and that are not in the folder.
+
+    Args:
+        todo: The trials.
+        parameters: Gives the learner's arguments for a setting.
+        folder: Where networks are stored.
+        others: Methods that would do without, for the message where they cannot be trained.
+    """
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; a folder for networks is needed there. Move it away")
     out: dict[Path, Batch] = {}
@@ -54,16 +64,21 @@ def missing(
             first = seed - seed % BATCH
             out[_path(folder, setting, first, chosen)] = (setting, first, chosen)
     if out:
-        require_jax()
+        require_jax(others)
     return list(out.values())
 
 
-def require_jax() -> None:
-    """Raise an `ImportError` if networks cannot be trained, before any work is done."""
+def require_jax(others: Sequence[str] = ()) -> None:
+    """Raise an `ImportError` if networks cannot be trained, before any work is done.
+
+    Args:
+        others: Methods that do without.
+    """
     if any(find_spec(name) is None for name in ("jax", "equinox", "optax")):
+        instead = f", or leave RUDDER out: --methods {' '.join(others)}" if others else ""
         raise ImportError(
-            "RUDDER's networks need JAX, Equinox and Optax; in a clone: pip install '.[jax]', or "
-            "leave RUDDER out by naming the other methods (--methods align-rudder bc-q control …)"
+            "RUDDER's networks need JAX, Equinox and Optax, the extra jax; in a clone: pip install "
+            f"'.[jax]'{instead}"
         )
 
 

@@ -42,6 +42,11 @@ def run_settings(
         progress: Whether to show progress bars.
     """
     folder = trials.folder / "networks"
+    methods = dict.fromkeys(setting.method for setting in settings)
+    others = [name for name in methods if METHODS[name].network is None]
+
+    def check(todo: list[tuple[Setting, int]]) -> None:
+        networks.missing(todo, parameters, folder, others)
 
     def prepare(todo: list[tuple[Setting, int]]) -> None:
         batches = networks.missing(todo, parameters, folder)
@@ -55,7 +60,7 @@ def run_settings(
         return run_trial, (setting, seed, parameters(setting), protocol, network)
 
     keys = [(setting, seed) for setting in settings for seed in seeds]
-    trials.complete(keys, job, workers, progress, prepare)
+    trials.complete(keys, job, workers, progress, prepare, check)
 
 
 def warm_up(methods: Iterable[str], progress: bool = True) -> None:

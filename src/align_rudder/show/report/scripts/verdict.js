@@ -10,7 +10,7 @@ function drawVerdict() {
   const each = (list, form, by = " + ") => (list.length ? list.map(form).join(by) : "–");
   const aligned = D.strategies.map((s) => s.n_columns);
   const tiles = [
-    ["Return redistributed", percent(n.redistributed), `a demonstration's correction at the end is ${percent(n.correction)} on average`],
+    ["Return redistributed", percent(n.redistributed), `${percent(n.last_step)} of it on the last step; a demonstration's correction at the end is ${percent(n.correction)} on average`],
     ["Strategies", n.strategies, D.outliers.length ? `${D.outliers.length} in none` : "every demonstration is in one"],
     ["Agreement", each(n.agreement, (x) => x.toFixed(2), " / "), "beyond chance: 0 random, 1 identical"],
     ["Conservation", each(n.conservation, percent, " / "), "of the demonstrations hold a column's event, on average"],
