@@ -174,7 +174,9 @@ def test_each_subtask_has_its_accuracy_and_its_success(tmp_path, rng):
         figures.sub_agent_curves(tmp_path, GOALS)
 
 
-@pytest.mark.parametrize(("method", "names"), [("kinds", ["kind 1", "kind 2"]), ("items", GOALS[:2])])
+@pytest.mark.parametrize(
+    ("method", "names"), [("kinds", ["kind 1", "kind 2"]), ("items", GOALS[:2])]
+)
 def test_where_kinds_are_paid_agents_are_called_by_how_many_there_were(tmp_path, method, names):
     write_training(tmp_path, method)
     assert figures._agent_names(tmp_path, GOALS[:2]) == names
