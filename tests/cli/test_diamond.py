@@ -59,6 +59,22 @@ def test_demonstrations_by_command(tmp_path, monkeypatch, capsys):
         np.testing.assert_allclose(value, episodes[0].observations[name][30], atol=1e-6)
 
 
+def test_the_runs_of_the_first_worlds_by_command(tmp_path, monkeypatch, capsys):
+    given, runs = [], setup().demos[::-1]
+    monkeypatch.setattr(demos_module, "play_expert", lambda *args: given.append(args) or runs)
+    monkeypatch.chdir(tmp_path)
+    options = ["--choose", "first", "--noise", "0.1", "--max-steps", "700", "--n", "3"]
+    assert main(["diamond", "demos", *options, "--json", "found.json"]) == 0
+    (_, *rest), lengths = given[0], [len(demo.actions) for demo in runs[:3]]
+    assert rest == [9, 0, 700, 700, False, 0.1]
+    assert json.loads((tmp_path / "found.json").read_text())["lengths"] == lengths
+    assert f"the 3 first, of {lengths} steps" in capsys.readouterr().out
+    kept = load_demonstrations("demonstrations.npz", setup().task)
+    assert [len(demo.actions) for demo in kept] == lengths
+    assert main(["diamond", "demos", "--n", "3"]) == 0
+    assert given[1][1:] == (512, 0, 2500, 200, False, 0.0)
+
+
 def test_too_few_demonstrations_are_kept_all_the_same(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demos_module, "play_expert", lambda *args: setup().demos[:3])
     monkeypatch.chdir(tmp_path)
@@ -71,6 +87,7 @@ def test_too_few_demonstrations_are_kept_all_the_same(tmp_path, monkeypatch, cap
     ("given", "says"),
     [
         (["demos", "--n", "1"], "--n is 1"),
+        (["demos", "--noise", "1"], "--noise is 1.0; a number at least 0 and below 1"),
         (["train", "--steps", "1e30"], "a whole number from 1 to 1e12"),
         (["train", "--process", "3"], "process 3 of 1 needs the address of the first"),
         (["evaluate", "done", "--markdown", "done/evaluation.json"], "would be overwritten"),
@@ -123,12 +140,15 @@ def test_what_was_trained_is_counted_once_and_drawn(run, tmp_path, monkeypatch, 
     for stage in found["stages"].values():
         assert stage["worlds"] == sum(stage["deepest"].values()) == 4
         assert 0 < stage["episode_steps"] <= 240
+        assert sum(stage["endings"].values()) <= 4
     assert found["demonstrations"]["solved"] == found["demonstrations"]["worlds"] == 4
     shown = capsys.readouterr().out
     assert "Behavioural cloning alone" in shown
     assert "4 new worlds, at most 60 steps in each" in shown
     drawn = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert drawn == {"curves.png", "alignment.png", "run-subgoals.png", "run-agents.png"}
+    every = {"curves.png", "alignment.png", "endings.png", "run-subgoals.png", "run-agents.png"}
+    assert drawn == every
+    assert "How episodes ended" in shown
 
     def played_again(*args):
         raise AssertionError("what was counted is counted again")

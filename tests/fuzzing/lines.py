@@ -68,7 +68,12 @@ COMMANDS = {
     ),
     "diamond demos": (
         [],
-        table(whole="n seed max-steps keep", out="output figure model episodes json"),
+        table(
+            whole="n seed max-steps keep",
+            number="noise",
+            word="choose",
+            out="output figure model episodes json",
+        ),
     ),
     "diamond train": (
         ["training"],

@@ -126,6 +126,7 @@ def training_subjects(folder):
     yield Subject("training", "training.json", configured, training, whole_json)
     counts = {"worlds": 9, "solved": 2, "reached": [9, 2], "episode_steps": 99}
     stage = {"player": "x", **counts, "deepest": {"wood": 7, "diamond": 2}}
+    stage["endings"] = {"diamond": 2, "lava": 6}
     counted = {"worlds": 9, "goals": ["a", "b"], "stages": {"agent": stage, "cloned": stage}}
     yield Subject(
         "evaluation", "evaluation.json", json.dumps(counted).encode(), read_evaluation, whole_json

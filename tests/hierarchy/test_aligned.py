@@ -16,6 +16,7 @@ from align_rudder.hierarchy.aligned import PAYS, AlignedTask, PlainTask, tables_
 
 TASK = workshop.Workshop()
 K = workshop.K
+BESIDE = ("subgoal", "step", "goals")
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +25,7 @@ def replayed(known):
     runs = [workshop.play(TASK, 100 + i, noise=0.2 + 0.1 * i) for i in range(6)]
     tasks = {pay: AlignedTask(TASK, known.tables, pay) for pay in PAYS}
     tasks |= {f"plain {pay}": PlainTask(TASK, known.tables, pay) for pay in PAYS}
+    tasks |= {f"{pay} and 1": AlignedTask(TASK, known.tables, pay, beside=True) for pay in BESIDE}
 
     @jax.jit
     def replay(state, actions):
@@ -78,6 +80,14 @@ def test_the_task_pays_once_and_goals_pay_the_same(replayed):
             assert not reward[:-1].any()
         s, out = found["goals"]
         np.testing.assert_allclose(np.cumsum(out.reward), s.reached.sum(axis=1) / K, rtol=1e-6)
+
+
+@pytest.mark.parametrize("pay", BESIDE)
+def test_beside_the_subgoals_the_task_pays_1_at_the_end_and_nothing_else(replayed, pay):
+    for states, _, found in replayed:
+        more = np.asarray(found[f"{pay} and 1"][1].reward) - found[pay][1].reward
+        assert more[-1] == pytest.approx(float(states.items[-1, workshop.GEM] > 0))
+        assert not more[:-1].any()
 
 
 def test_a_plain_task_knows_no_subgoals(replayed):

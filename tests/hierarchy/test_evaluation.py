@@ -50,6 +50,18 @@ def test_leaving_out_what_is_over_changes_nothing(played, limit):
     assert reports[-1] == (steps < limit).sum() + np.asarray(whole.solved)[steps == limit].sum()
 
 
+@pytest.mark.parametrize(("limit", "other"), [(60, "time"), (40, "given up")])
+def test_each_episode_ends_in_one_way_or_is_given_up(known, played, limit, other):
+    task = AlignedTask(Workshop(max_steps=60, slip=0.2), known.tables)
+    play = eqx.filter_jit(evaluation.evaluate)
+    found = play(task, Clumsy(), played[1], jax.random.key(2), jnp.int32(limit))
+    solved = np.asarray(found.solved)
+    named = np.array([*task.task.endings, "given up"])[found.ending]
+    np.testing.assert_array_equal(named, np.where(solved, "gem", other))
+    assert 5 < solved.sum() < 95
+    np.testing.assert_array_equal(np.asarray(found.report)[:, GEM] > 0, solved)
+
+
 def test_an_evaluation_stops_before_it_takes_more_steps_than_it_may(known):
     task, worlds = known.task, known.worlds
     agent = new_agent(task, jax.random.key(0), (8,), symmetric=False)

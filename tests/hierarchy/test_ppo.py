@@ -24,6 +24,7 @@ from align_rudder.hierarchy.ppo import (  # noqa: E402
     new_train_state,
     ppo_loss,
     update_agent,
+    without_later,
 )
 from align_rudder.hierarchy.resets import new_starts  # noqa: E402
 
@@ -239,6 +240,28 @@ def test_an_agent_that_learns_its_own_subtask_alone_is_paid_for_its_subgoal_alon
     assert not metrics.failed.any()
 
 
+def test_states_are_stored_while_a_subgoal_is_searched_for():
+    """The second piece of wood is never fetched: agents walk to the left, away from the tree."""
+    task, pool = workshop.known().task, jax.tree.map(lambda x: x[:16], workshop.known().worlds)
+
+    def stored(revisit):
+        ppo = PPO(16, 48, n_minibatches=1, fresh=1.0, revisit=revisit)
+        state = SimpleNamespace(agent=workshop.BROKEN)
+        runner = RunnerState(state, pool, new_starts(pool, K, 256), jax.random.key(0))
+        starts = jax.jit(lambda: collect_rollout(task, ppo, runner)[0].starts)()
+        held = jax.tree.map(lambda x: np.asarray(x[1, : starts.filled[1]]), starts.states)
+        at_tree = (held.state.place == held.state.things[:, workshop.TREE]).all(axis=1)
+        assert starts.filled[0] == 0  # the search for the first begins in new worlds
+        assert (held.begun == 1).all()
+        assert not held.idle.any()
+        return at_tree
+
+    before, found = stored(0), stored(4)
+    assert before.all()
+    assert found.sum() >= len(before)
+    assert (~found).sum() > 5
+
+
 def test_what_subgoals_are_worth_is_their_share_of_the_demonstrations():
     """Here the demonstrations reach the sub-goals one after the other, and nothing else pays."""
     worth = np.asarray(workshop.known().tables.worth)
@@ -255,6 +278,7 @@ def test_what_subgoals_are_worth_is_their_share_of_the_demonstrations():
         ({"n_envs": 0}, "n_envs is 0; a whole number of at least 1"),
         ({"gamma": 1.5}, "gamma is 1.5; a number above 0 and at most 1"),
         ({"ent_coef": float("nan")}, "ent_coef is nan; a number at least 0"),
+        ({"revisit": -1}, "revisit is -1; a whole number of at least 0"),
         (
             {"n_envs": 3, "n_steps": 5, "n_minibatches": 4},
             "3 × 5 steps cannot be split into 4 equal minibatches",
@@ -275,3 +299,11 @@ def test_names_of_version_0_1_are_known():
     assert (ppo.gae_lambda, ppo.clip_eps, ppo.ent_coef, ppo.max_grad_norm) == (0.9, 0.1, 0.2, 1.0)
     assert (ppo.bc_coef, ppo.n_epochs, ppo.n_minibatches, ppo.vf_coef) == (0.3, 2, 4, 0.6)
     assert current_names({"ppo": found["ppo"]})["ppo"] == found["ppo"]
+
+
+def test_entries_that_came_later_are_written_where_they_say_something():
+    before = {"seed": 3, "goals": ["wood"], "tuning": {"steps": 9, "ppo": {"gamma": 0.9}}}
+    later = {"beside": False, "tuning": {"steps": 9, "ppo": {"gamma": 0.9, "revisit": 0}}}
+    assert without_later({**before, **later}) == before
+    said = {"beside": True, "goals": "kinds", "ppo": {"revisit": 5, "backplay": True}}
+    assert without_later(said) == said

@@ -118,6 +118,44 @@ def test_new_worlds_alone_if_asked_for_or_nothing_is_stored(stored, empty):
     assert set(found.state.tolist()) == {-1, -2, -3}
 
 
+def begun_at(starts, backplay=True):
+    """Return the sub-tasks at which episodes begin."""
+    s = numbered(np.full(500, 99), 4)
+    every = jnp.ones(500, bool)
+    found = begin_again(starts, jax.random.key(0), s, every, 0.0, backplay)
+    return set(found.begun.tolist())
+
+
+@pytest.mark.parametrize(
+    ("failure", "begun"),
+    [
+        ([1.0, 1.0, 1.0, 1.0, 1.0], {4}),
+        ([0.0, 0.0, 0.0, 0.0, 0.5], {4}),  # what lies before says nothing; half is not enough
+        ([1.0, 1.0, 1.0, 1.0, 0.49], {3, 4}),
+        ([1.0, 1.0, 1.0, 0.6, 0.0], {3, 4}),
+        ([1.0, 1.0, 1.0, 0.1, 0.2], {1, 3, 4}),  # nothing is stored of 2: it is passed by
+        ([1.0, 0.1, 1.0, 0.1, 0.6], {4}),  # back to the end, should it be forgotten
+    ],
+)
+def test_backplay_goes_on_to_the_subtask_before_where_those_behind_succeed(failure, begun):
+    s = numbered(range(6), [1, 1, 3, 3, 4, 4])
+    starts = new_starts(numbered([-1, -2], 0), 5, 4, shown_at(s, np.ones(6)))
+    starts = starts._replace(failure=jnp.array(failure))
+    assert begun_at(starts) == begun
+    assert begun_at(starts, backplay=False) == {1, 3, 4}
+
+
+def test_backplay_needs_more_than_half_of_the_last_tries_to_succeed():
+    s = numbered(range(4), [3, 3, 4, 4])
+    starts = new_starts(numbered([-1, -2], 0), 5, 4, shown_at(s, np.ones(4)))
+    half, most = (jnp.array([0, 0, 0, 0, n]) for n in (5, 7))
+    for _ in range(60):
+        starts = update_failure_rates(starts, half, half)
+        assert begun_at(starts) == {4}
+    starts = update_failure_rates(starts, most, half)
+    assert begun_at(starts) == {3, 4}
+
+
 def test_failures_are_followed_slowly(stored):
     reached, failed = jnp.array([0, 3, 0, 0, 5]), jnp.array([0, 1, 4, 0, 0])
     found = update_failure_rates(stored, reached, failed).failure

@@ -1,16 +1,18 @@
 """Configurations of trainings: what cannot be is refused, what was published is read."""
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("equinox")
-from workshop import TRAINING  # noqa: E402
+from workshop import TRAINING, Workshop  # noqa: E402
 
-from align_rudder.hierarchy.ppo import PPO  # noqa: E402
+from align_rudder.hierarchy.ppo import LATER, PPO  # noqa: E402
 from align_rudder.hierarchy.settings import Training  # noqa: E402
+from align_rudder.hierarchy.unordered import kinds_of  # noqa: E402
 
 PUBLISHED = sorted((Path(__file__).parents[2] / "results/diamond").glob("*/*/training.json"))
 
@@ -26,6 +28,11 @@ PUBLISHED = sorted((Path(__file__).parents[2] / "results/diamond").glob("*/*/tra
         ({"plain": True}, "plain learner is paid 'task' or 'dense', not 'subgoal'"),
         ({"pay": "nothing"}, "pay is 'nothing'; one of 'subgoal', 'step'"),
         ({"ppo": PPO(own_subtask=True), "pay": "task"}, r"own_subtask .* pay='task' cannot"),
+        ({"goals": "none"}, "goals is 'none'; one of 'alignment', 'items', 'one', 'kinds'"),
+        ({"goals": "kinds", "plain": True, "pay": "task"}, "plain learner has no sub-goals"),
+        ({"goals": "kinds", "ppo": PPO(own_subtask=True)}, "no sub-goal is an agent's own"),
+        ({"beside": True, "pay": "task"}, "with pay='task' it cannot be had"),
+        ({"beside": True, "ppo": PPO(own_subtask=True)}, "with own_subtask it cannot be had"),
     ],
 )
 def test_trainings_that_cannot_be_are_refused(fields, message):
@@ -34,8 +41,26 @@ def test_trainings_that_cannot_be_are_refused(fields, message):
 
 
 def test_a_configuration_is_read_as_it_was_written(known):
-    found = TRAINING.configuration(known.tables)
-    assert Training.from_configuration(json.loads(json.dumps(found))) == TRAINING
+    later = replace(TRAINING, beside=True, goals="one", ppo=PPO(revisit=9, backplay=True))
+    for training in (TRAINING, later):
+        found = training.configuration(known.tables)
+        assert Training.from_configuration(json.loads(json.dumps(found))) == training
+
+
+def test_a_configuration_without_the_fields_of_later_is_that_of_the_defaults(known):
+    found = Training().configuration(known.tables)
+    assert not {*found, *found["ppo"]} & {*LATER}
+    assert Training.from_configuration(found) == Training()
+    whole = {**asdict(Training()), "alignment": "x"}  # one that has them says the same
+    assert Training.from_configuration(json.loads(json.dumps(whole))) == Training()
+
+
+def test_tables_of_other_subgoals_are_refused(known):
+    kinds = kinds_of(known.model)[0]
+    with pytest.raises(ValueError, match="goals is 'alignment', and the tables are Kinds"):
+        TRAINING.aligned(Workshop(), kinds)
+    with pytest.raises(ValueError, match="goals is 'kinds', and the tables are AlignmentTables"):
+        replace(TRAINING, goals="kinds").aligned(Workshop(), known.tables)
 
 
 @pytest.mark.skipif(not PUBLISHED, reason="results are not part of the package")

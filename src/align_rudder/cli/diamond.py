@@ -11,8 +11,15 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 import tyro
 
-from align_rudder.cli.options import OptionalOutput, Output, check_figure, check_least, check_seed
-from align_rudder.files import check_outputs, write_figure, write_json, write_text
+from align_rudder.cli.options import (
+    OptionalOutput,
+    Output,
+    check_figure,
+    check_least,
+    check_options,
+    check_seed,
+)
+from align_rudder.files import Number, check_outputs, write_figure, write_json, write_text
 from align_rudder.runs.progress import bars_or_lines
 from align_rudder.studies.diamond.methods import OURS, MethodName, train_method, training_of
 
@@ -23,20 +30,25 @@ Device = Literal["auto", "gpu", "cpu"]
 
 @dataclass
 class Demos:
-    """Let the scripted expert play, keep the shortest runs that found the diamond, align them."""
+    """Let the scripted expert play, keep some runs that found the diamond, align them."""
 
     output: Output = "demonstrations.npz"
     """File for the demonstrations."""
     n: int = 10
     """How many to keep."""
-    worlds: int = 512
-    """New worlds to play."""
+    choose: Literal["shortest", "first"] = "shortest"
+    """Which: the shortest, or those of the first worlds, however long they are."""
+    noise: float = 0.0
+    """Share of the actions that are replaced by random ones."""
+    worlds: int | None = None
+    """New worlds to play; 512, or three for each run that is kept with --choose first."""
     seed: int = 0
     """Seed of the worlds."""
     max_steps: int = 2500
     """Steps after which a run is given up."""
-    keep: int = 200
-    """The longest run whose states are kept in memory; a state takes 25 kB."""
+    keep: int | None = None
+    """The longest run whose states are kept in memory, 25 kB for each step; 200, or all with
+    --choose first."""
     episodes: str | None = None
     """Also write them to this npz file as episodes of `AlignRudder/Diamond-v0`."""
     model: str | None = None
@@ -55,17 +67,21 @@ class Demos:
 
         check_outputs(self.output, self.episodes, self.model, self.figure, self.json)
         check_least(self, n=2, worlds=1, max_steps=1, keep=1)
+        check_options(self, {"noise": Number(0, below=1)})
         check_seed(self.seed)
         check_figure(self.figure)
         task, shown = DiamondTask(), sys.stderr.isatty()
-        runs = demos.play_expert(task, self.worlds, self.seed, self.max_steps, self.keep, shown)
+        first = self.choose == "first"
+        worlds = self.worlds or (3 * self.n if first else 512)
+        keep = self.keep or (self.max_steps if first else 200)
+        runs = demos.play_expert(task, worlds, self.seed, self.max_steps, keep, shown, self.noise)
         steps = sorted(len(run.actions) for run in runs if run.solved)
         median = f", in {np.median(steps):.0f} steps (median)" if steps else ""
         share = len(steps) / len(runs)
         print(f"{len(steps)} of {len(runs)} runs found a diamond ({share:.1%}){median}")
-        chosen = demos.save_shortest(self.output, runs, self.n)
+        chosen = demos.save_chosen(self.output, runs, self.n, self.choose)
         lengths = [len(demo.actions) for demo in chosen]
-        print(f"the {self.n} shortest, of {lengths} steps, are in {self.output}\n")
+        print(f"the {self.n} {self.choose}, of {lengths} steps, are in {self.output}\n")
         model = demos.fit_demonstrations(task, chosen)
         print(as_text(model))
         if self.episodes is not None:
@@ -171,8 +187,8 @@ class Evaluate:
     device: Device = "auto"
     """Where to play; gpu fails if there is none."""
     figures: str | None = None
-    """Folder for figures: learning curves, alignment and, where clones were counted too (not with
-    --last), sub-goals and curves of the sub-agents."""
+    """Folder for figures: learning curves, alignment, endings and, where clones were counted too
+    (not with --last), sub-goals and curves of the sub-agents."""
     video: str | None = None
     """Also record a run of the first folder's agents that finds a diamond, if one of 16 does in
     1,000 steps, into this file (.gif)."""
@@ -185,7 +201,12 @@ class Evaluate:
         """Play, count, show."""
         from align_rudder.hierarchy.devices import find_devices
         from align_rudder.studies.diamond.results import evaluate_folder
-        from align_rudder.studies.diamond.tables import goals_table, results_table
+        from align_rudder.studies.diamond.tables import (
+            endings_rows,
+            endings_table,
+            goals_table,
+            results_table,
+        )
         from align_rudder.tasks.diamond.demos import prepare
 
         self._check()
@@ -198,6 +219,8 @@ class Evaluate:
             for folder in self.folders
         ]
         print(results_table(found))
+        if endings_rows(found):
+            print(endings_table(found))
         print(goals_table(found[0]))
         write_json(self.json, found)
         if self.markdown is not None:

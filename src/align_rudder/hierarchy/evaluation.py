@@ -34,14 +34,16 @@ class Evaluation(NamedTuple):
         reached: Which sub-goals were reached (N, K).
         solved: Whether the task was solved.
         steps: Steps taken.
-        features: Features at the end (N, F).
+        ending: How it ended, as an index of the task's `endings`; -1 if it was given up.
+        report: What the task reports of its last state (N, R).
     """
 
     subtask: jax.Array
     reached: jax.Array
     solved: jax.Array
     steps: jax.Array
-    features: jax.Array
+    ending: jax.Array
+    report: jax.Array
 
 
 class _Play(NamedTuple):
@@ -55,18 +57,19 @@ class _Play(NamedTuple):
     over: jax.Array
     solved: jax.Array
     steps: jax.Array
+    ending: jax.Array
 
     def result(self, task: AlignedTask) -> Evaluation:
         """Return what the episodes came to."""
         s = self.states
-        features = jax.vmap(task.task.features)(s.state)
-        return Evaluation(s.subtask, s.reached, self.solved, self.steps, features)
+        report = jax.vmap(task.task.report)(s.state)
+        return Evaluation(s.subtask, s.reached, self.solved, self.steps, self.ending, report)
 
 
 def _start(worlds: AlignedState, key: jax.Array) -> _Play:
     n = worlds.subtask.shape[0]
-    no = jnp.zeros(n, bool)
-    return _Play(worlds, jax.random.split(key, n), no, no, jnp.zeros(n, jnp.int32))
+    no, zero = jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)
+    return _Play(worlds, jax.random.split(key, n), no, no, zero, zero - 1)
 
 
 def _play_on(
@@ -93,6 +96,7 @@ def _play_on(
         over = play.over
         keys = jax.vmap(jax.random.fold_in)(play.keys, play.steps)
         new, out = jax.vmap(step)(play.states, keys)
+        ending = jax.vmap(task.task.ending)(play.states.state, new.state)
 
         def keep(a: jax.Array, b: jax.Array) -> jax.Array:
             return jnp.where(over.reshape(-1, *(1,) * (a.ndim - 1)), a, b)
@@ -102,6 +106,7 @@ def _play_on(
             over=over | out.over,
             solved=play.solved | (out.solved & ~over),
             steps=play.steps + ~over,
+            ending=jnp.where(out.over & ~over, ending, play.ending),
         )
 
     return jax.lax.while_loop(go_on, step_all, (jnp.int32(0), play))[1]

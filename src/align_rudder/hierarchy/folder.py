@@ -23,6 +23,7 @@ from align_rudder.runs.rows import Rows
 
 if TYPE_CHECKING:
     from align_rudder.hierarchy.settings import Training
+    from align_rudder.hierarchy.unordered import Kinds
 
 __all__ = ["Progress", "TrainingFolder", "load_agent", "load_manager", "steps_so_far"]
 
@@ -167,7 +168,9 @@ class TrainingFolder:
             raise self.stop.interruption()
 
 
-def steps_so_far(folder: str | Path, training: Training, tables: AlignmentTables) -> int | None:
+def steps_so_far(
+    folder: str | Path, training: Training, tables: AlignmentTables | Kinds
+) -> int | None:
     """Return how many steps a training has made that is not finished; None if it is, or unknown."""
     path = Path(folder) / "checkpoint.npz"
     if not path.is_file():
@@ -203,7 +206,7 @@ def load_manager(
     return whole, _load(Path(folder) / "manager.npz", like, training, task.tables)[0]
 
 
-def _load(path: Path, like: Any, training: Training, tables: AlignmentTables) -> Any:
+def _load(path: Path, like: Any, training: Training, tables: AlignmentTables | Kinds) -> Any:
     """Return a tree and its notes; files of version 0.1 have other names for hyper-parameters."""
     configuration = training.configuration(tables)
     return load_tree(path, like, configuration, upgrade=current_names)

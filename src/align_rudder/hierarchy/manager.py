@@ -7,14 +7,17 @@ to run an earlier sub-agent again when what it fetched is spent, to skip ahead, 
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from align_rudder.hierarchy.agents import Agent, Policy, new_agent
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask, Outcome
+from align_rudder.hierarchy.unordered import UnorderedTask
 
-__all__ = ["ManagedTask", "managed", "new_manager"]
+__all__ = ["ManagedTask", "ManagedUnorderedTask", "managed", "new_manager"]
 
 
 class ManagedTask(AlignedTask):
@@ -46,9 +49,14 @@ class ManagedTask(AlignedTask):
         return super().step(k_step, s, primitive)
 
 
+class ManagedUnorderedTask(ManagedTask, UnorderedTask):
+    """The same where each kind of event is paid once: agent k knows that k kinds there were."""
+
+
 def managed(task: AlignedTask, agent: Policy) -> ManagedTask:
     """Return the task of a manager with these sub-agents."""
-    return ManagedTask(task.task, task.tables, task.pay, task.patience, agent)
+    kind: Any = ManagedUnorderedTask if isinstance(task, UnorderedTask) else ManagedTask
+    return kind(task.task, task.tables, task.pay, task.patience, task.beside, agent)
 
 
 def new_manager(

@@ -23,6 +23,7 @@ from align_rudder.hierarchy.cloning import Examples
 from align_rudder.hierarchy.resets import Starts, begin_again, remember, update_failure_rates
 
 __all__ = [
+    "LATER",
     "PPO",
     "Losses",
     "Metrics",
@@ -38,6 +39,7 @@ __all__ = [
     "ppo_loss",
     "train_step",
     "update_agent",
+    "without_later",
 ]
 
 _EXAMPLES = 256  # cloned beside each minibatch
@@ -51,6 +53,8 @@ _NAMES_OF_0_1 = {
     "max_norm": "max_grad_norm",
     "cloning": "bc_coef",
 }
+LATER = {"beside": False, "goals": "alignment", "revisit": 0, "backplay": False}
+"""Entries that configurations written before do not have, and what they were then."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,10 @@ class PPO:
         max_grad_norm: Largest norm of a gradient; larger ones are scaled down.
         reward_scale: What rewards are multiplied with.
         fresh: Share of episodes that begin in a new world; the others at stored sub-goals.
+        revisit: Steps since the last sub-goal after which a state is stored as well, and each time
+            so many more have passed; 0 to store only states that have just reached one.
+        backplay: Whether the others begin at sub-goals of demonstrations alone, from the last one
+            backwards (Salimans and Chen, 2018; Resnick et al., 2018).
         burn_in: Updates in which only the value is learned.
         bc_coef: Weight of the cloning loss beside PPO's.
         own_subtask: Whether an agent learns for its own sub-task alone, as in the paper: it is paid
@@ -90,6 +98,8 @@ class PPO:
     max_grad_norm: float = 0.5
     reward_scale: float = 10.0
     fresh: float = 0.2
+    revisit: int = 0
+    backplay: bool = False
     burn_in: int = 5
     bc_coef: float = 0.1
     own_subtask: bool = False
@@ -99,6 +109,7 @@ class PPO:
             Whole(1).check(getattr(self, name), name)
         Number(above=0, high=1).check(self.gamma, "gamma")
         Number(0).check(self.ent_coef, "ent_coef")
+        Whole().check(self.revisit, "revisit")
         if self.batch_size % self.n_minibatches:
             raise ValueError(
                 f"a batch of {self.n_envs} × {self.n_steps} steps cannot be split into "
@@ -117,6 +128,18 @@ def current_names(configuration: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(ppo, Mapping):
         return dict(configuration)
     return {**configuration, "ppo": {_NAMES_OF_0_1.get(k, k): v for k, v in ppo.items()}}
+
+
+def without_later(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration as it was written before the entries in `LATER`, if it can be.
+
+    Files of before are then files of the same training; an entry that says anything new stays.
+    """
+    return {
+        name: without_later(value) if isinstance(value, Mapping) else value
+        for name, value in configuration.items()
+        if name not in LATER or value != LATER[name]
+    }
 
 
 class Transition(NamedTuple):
@@ -377,7 +400,8 @@ def new_runner_state(
         blank = jax.tree.map(
             lambda x: jnp.broadcast_to(x[:1], (ppo.n_envs, *x.shape[1:])), starts.pool
         )
-        return begin_again(starts, key, blank, jnp.ones(ppo.n_envs, bool), ppo.fresh)
+        every = jnp.ones(ppo.n_envs, bool)
+        return begin_again(starts, key, blank, every, ppo.fresh, ppo.backplay)
 
     state = new_train_state(agent, ppo, total_updates, k_learn)
     return RunnerState(state, begin(starts, k_begin), starts, k_play)
@@ -409,7 +433,11 @@ def collect_rollout(
         reward = paid * ppo.reward_scale
         # A cut-off episode would have gone on: the value before stands for what would have come.
         reward = reward + jnp.where(out.cut, ppo.gamma * value, 0.0)
-        starts = remember(starts, k_keep, new, out.reached & ~out.over)
+        keep = out.reached
+        if ppo.revisit:  # before the first sub-goal there are new worlds to begin in
+            keep |= (new.subtask > 0) & (new.idle > 0) & (new.idle % ppo.revisit == 0)
+        if not ppo.backplay:
+            starts = remember(starts, k_keep, new, keep & ~ended)
         fresh = new.begun == 0
         metrics = Metrics(
             (jax.nn.one_hot(subtask, k) * out.reached[:, None]).sum(0),
@@ -420,7 +448,8 @@ def collect_rollout(
             (out.solved & fresh).sum(),
         )
         transition = Transition(seen, subtask, cell, action, log_prob, value, reward, done)
-        return (begin_again(starts, k_reset, new, ended, ppo.fresh), starts), (transition, metrics)
+        begun = begin_again(starts, k_reset, new, ended, ppo.fresh, ppo.backplay)
+        return (begun, starts), (transition, metrics)
 
     key, k_play = jax.random.split(runner.key)
     (envs, starts), (traj_batch, shown) = jax.lax.scan(

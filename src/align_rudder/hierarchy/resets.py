@@ -15,6 +15,7 @@ __all__ = ["Starts", "begin_again", "new_starts", "remember", "update_failure_ra
 
 _STEP_SIZE = 0.1  # weight of the last rollout in the failure rates
 _LEAST = 0.05  # a sub-task that never fails is begun as if it failed this often
+_MASTERED = 0.5  # where fewer of the tries fail, backplay goes on to the sub-task before
 
 
 class Starts(NamedTuple):
@@ -100,8 +101,23 @@ def update_failure_rates(starts: Starts, reached: jax.Array, failed: jax.Array) 
     return starts._replace(failure=starts.failure + jnp.where(tries > 0, change, 0.0))
 
 
+def _weights(starts: Starts, backplay: bool) -> jax.Array:
+    """Return how often episodes begin at each sub-task, not yet brought to the sum 1 (K,)."""
+    there = starts.filled > 0
+    if backplay:
+        # From the end backwards: a sub-task is begun once all behind it are mastered.
+        hard = there & (starts.failure >= _MASTERED)
+        there &= jnp.cumsum(hard[::-1])[::-1] - hard == 0
+    return jnp.where(there, starts.failure + _LEAST, 0.0)
+
+
 def begin_again(
-    starts: Starts, key: jax.Array, s: AlignedState, ended: jax.Array, fresh: float
+    starts: Starts,
+    key: jax.Array,
+    s: AlignedState,
+    ended: jax.Array,
+    fresh: float,
+    backplay: bool = False,
 ) -> AlignedState:
     """Return the states (N, …), those that ended replaced by new beginnings.
 
@@ -112,11 +128,13 @@ def begin_again(
         ended: Which of them ended (N,).
         fresh: Share of new worlds; the others begin at a sub-task whose buffer is not empty, the
             more often the more often it fails.
+        backplay: Whether a sub-task is begun only once, of each one behind it, more than half of
+            the tries succeed.
     """
     n = ended.shape[0]
     u = jax.random.uniform(key, (4, n))  # all at once: quicker to compile
     world = (u[0] * starts.pool.subtask.shape[0]).astype(jnp.int32)
-    weights = jnp.cumsum(jnp.where(starts.filled > 0, starts.failure + _LEAST, 0.0))
+    weights = jnp.cumsum(_weights(starts, backplay))
     k = (weights > u[1, :, None] * weights[-1]).argmax(axis=1)
     slot = (u[2] * starts.filled[k]).astype(jnp.int32)
     new_world = (u[3] < fresh) | (starts.filled[k] == 0)

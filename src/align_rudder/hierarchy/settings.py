@@ -21,10 +21,13 @@ from align_rudder.files import (
 )
 from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
 from align_rudder.hierarchy.aligned import PAYS, AlignedTask, AlignmentTables, PlainTask
-from align_rudder.hierarchy.ppo import PPO, current_names
+from align_rudder.hierarchy.ppo import LATER, PPO, current_names, without_later
 from align_rudder.hierarchy.task import Task
+from align_rudder.hierarchy.unordered import Kinds, tracked_task
 
-__all__ = ["Training"]
+__all__ = ["GOALS", "Training"]
+
+GOALS = ("alignment", "items", "one", "kinds")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,10 @@ class Training:
         seed: Seed.
         ppo: Hyper-parameters of PPO.
         pay: What agents are paid; see `AlignedTask`.
+        beside: Whether the task's own 1 is paid beside the reward of sub-goals.
+        goals: Where sub-goals come from: "alignment" of all demonstrations; "items", the same with
+            events of items alone; "one", all events of a single demonstration in their order;
+            "kinds", each kind of event once, in any order.
         patience: Steps without a new sub-goal after which training cuts an episode off.
         plain: Whether the learner knows nothing of demonstrations and alignment.
         separate: Whether each sub-task has a network of its own.
@@ -57,6 +64,8 @@ class Training:
     seed: int = 0
     ppo: PPO = field(default_factory=PPO)
     pay: str = "subgoal"
+    beside: bool = False
+    goals: str = "alignment"
     patience: int = 500
     plain: bool = False
     separate: bool = False
@@ -82,19 +91,43 @@ class Training:
             clone=(self.clone, Whole()),
             manager=(self.manager, Number(0, below=1)),
             pay=(self.pay, Choice(PAYS)),
+            goals=(self.goals, Choice(GOALS)),
         )
         if self.plain and self.pay not in ("task", "dense"):
             raise ValueError(f"a plain learner is paid 'task' or 'dense', not {self.pay!r}")
+        if self.plain and self.goals == "kinds":
+            raise ValueError(
+                "a plain learner has no sub-goals of its own; goals='kinds' cannot be had at the "
+                "same time: take 'alignment', by which it is counted how far it comes"
+            )
+        if self.beside and (self.pay in ("task", "dense") or self.ppo.own_subtask):
+            how = "own_subtask" if self.ppo.own_subtask else f"pay={self.pay!r}"
+            raise ValueError(
+                f"beside=True pays 1 for the task beside the reward of sub-goals; with {how} it "
+                "cannot be had: leave it out, or take pay 'subgoal', 'step' or 'goals' for agents "
+                "that learn for all that follows"
+            )
+        if self.ppo.own_subtask and self.goals == "kinds":
+            raise ValueError(
+                "with own_subtask agents are paid for their own sub-goals, but with goals='kinds' "
+                "no sub-goal is an agent's own; take goals 'alignment', 'items' or 'one'"
+            )
         if self.ppo.own_subtask and self.pay != "subgoal":
             raise ValueError(
                 f"with own_subtask agents are paid for their sub-goals; pay={self.pay!r} cannot be "
                 "had at the same time"
             )
 
-    def aligned(self, task: Task, tables: AlignmentTables) -> AlignedTask:
+    def aligned(self, task: Task, tables: AlignmentTables | Kinds) -> AlignedTask:
         """Return the task as agents are trained on it."""
-        kind = PlainTask if self.plain else AlignedTask
-        return kind(task, tables, self.pay, self.patience)
+        if isinstance(tables, Kinds) != (self.goals == "kinds"):
+            raise ValueError(
+                f"goals is {self.goals!r}, and the tables are {type(tables).__name__}; 'kinds' "
+                "needs Kinds, as kinds_of makes them, and all others AlignmentTables"
+            )
+        if self.plain and isinstance(tables, AlignmentTables):
+            return PlainTask(task, tables, self.pay, self.patience)
+        return tracked_task(task, tables, self.pay, self.patience, self.beside)
 
     def new_agent(self, task: AlignedTask, key: jax.Array) -> Policy:
         """Return an untrained agent."""
@@ -102,16 +135,19 @@ class Training:
             return new_separate_agents(task, key, self.hidden, self.symmetric)
         return new_agent(task, key, self.hidden, self.symmetric, conditioned=not self.plain)
 
-    def configuration(self, tables: AlignmentTables) -> dict[str, Any]:
+    def configuration(self, tables: AlignmentTables | Kinds) -> dict[str, Any]:
         """Return what checkpoints must agree on."""
-        return json.loads(json.dumps({**asdict(self), "alignment": tables.digest}))
+        found = {**without_later(asdict(self)), "alignment": tables.digest}
+        return json.loads(json.dumps(found))
 
     @classmethod
     def from_configuration(cls, configuration: Mapping[str, Any]) -> Training:
         """Return the training of a configuration, as `training.json` holds it, also of 0.1."""
-        found = current_names(configuration)
+        found, later = current_names(configuration), tuple(LATER)
         kinds = {name: kind_like(default) for name, default in vars(cls()).items()}
-        Table({**kinds, "alignment": Text()}).check(found, "the configuration")
+        ppo = {name: kind_like(default) for name, default in vars(PPO()).items()}
+        entries = {**kinds, "ppo": Table(ppo, later), "alignment": Text()}
+        Table(entries, later).check(found, "the configuration")
         del found["alignment"]
         ppo, hidden = PPO(**found.pop("ppo")), tuple(found.pop("hidden"))
         return cls(**found, ppo=ppo, hidden=hidden)

@@ -50,6 +50,19 @@ class Task(Protocol):
         """Return the numbers whose changes are events (F,)."""
         ...
 
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """How an episode can end, in words."""
+        ...
+
+    def ending(self, before: Any, after: Any) -> jax.Array:
+        """Return how the last step of an episode ended it, as an index of `endings`."""
+        ...
+
+    def report(self, state: Any) -> jax.Array:
+        """Return the numbers that tell how far an episode came (R,)."""
+        ...
+
     def observe(self, state: Any) -> Any:
         """Return what the agent sees, compactly: this is stored for every step."""
         ...

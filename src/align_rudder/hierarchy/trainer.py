@@ -27,6 +27,7 @@ from align_rudder.hierarchy.ppo import PPO, Losses, Metrics, RunnerState
 from align_rudder.hierarchy.resets import new_starts
 from align_rudder.hierarchy.settings import Training
 from align_rudder.hierarchy.task import Task
+from align_rudder.hierarchy.unordered import Kinds, tracked_task
 from align_rudder.runs.checkpoint import digest
 from align_rudder.runs.interrupt import stop_on_signal
 from align_rudder.runs.lock import only_here
@@ -115,7 +116,7 @@ class Trainer:
             training.ppo,
             bc_coef=0.0,
             ent_coef=0.0,
-            fresh=0.5,
+            fresh=max(0.5, training.ppo.fresh),
             burn_in=training.ppo.burn_in if training.separate else 0,  # else it knows the value
             own_subtask=False,  # it learns for all that follows
         )
@@ -223,7 +224,7 @@ class Trainer:
         """Return a function that evaluates an agent in new worlds, and saves it if it is best."""
         training, at, devices = self.training, self.at, self.devices
         if training.plain:  # also of a plain learner it is counted how far it comes
-            task = AlignedTask(task.task, task.tables)
+            task = tracked_task(task.task, task.tables)
         worlds = new_worlds(task, self.keys["worlds"], training.worlds)
         worlds, placed = devices.place(worlds, spread=True), devices.place(task)
         play = eqx.filter_jit(evaluate)
@@ -252,7 +253,7 @@ class Trainer:
 
 def train(
     task: Task,
-    tables: AlignmentTables,
+    tables: AlignmentTables | Kinds,
     demonstrations: Sequence[tuple[Any, np.ndarray]],
     training: Training,
     folder: str | Path,
@@ -268,7 +269,7 @@ def train(
 
     Args:
         task: The task.
-        tables: Tables of the alignment.
+        tables: Tables of the alignment, or kinds of event.
         demonstrations: States and actions of each.
         training: Configuration.
         folder: Where files are kept.

@@ -31,7 +31,7 @@ from align_rudder.hierarchy.fine_tuning import (
     fine_tune,
     success_rate,
 )
-from align_rudder.hierarchy.ppo import Losses
+from align_rudder.hierarchy.ppo import Losses, without_later
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.cloning import Cloning, clone_sub_agent
 from align_rudder.minerl.networks import FRAMES, new_manager, new_sub_agent
@@ -81,7 +81,8 @@ class MineRLTraining:
         ]
         data = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
         goals = [str(task.goal.symbol) for task in subtasks]
-        return json.loads(json.dumps({**asdict(self), "goals": goals, "segments": data}))
+        settings = without_later(asdict(self))
+        return json.loads(json.dumps({**settings, "goals": goals, "segments": data}))
 
 
 def train(

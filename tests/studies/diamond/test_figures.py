@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from diamond_evaluations import GOALS, OURS, evaluation
+from diamond_evaluations import GOALS, OURS, evaluation, with_endings
 
 pytest.importorskip("jax")
 pytest.importorskip("craftax")
@@ -14,6 +14,7 @@ from align_rudder.studies.diamond import figures
 from align_rudder.studies.diamond.methods import training_of
 from align_rudder.studies.statistics import wilson_interval
 from align_rudder.tasks.diamond.names import goal_names
+from align_rudder.tasks.diamond.task import ENDINGS
 
 
 def test_bars_are_as_high_as_the_rates():
@@ -35,6 +36,30 @@ def test_bars_of_plain_ppo_have_no_cloning():
     figure = figures.subgoal_bars(evaluation("ppo-dense", agent=OURS["agent"]))
     assert len(figure.axes[0].containers) == 2
     assert figure.legends[0].get_texts()[1].get_text().startswith("PPO, paid for each achievement")
+
+
+def test_endings_are_stacked_to_all_worlds():
+    ours = with_endings(evaluation(agent=OURS["agent"]), lava=3000, fatigue=100)
+    plain = with_endings(evaluation("ppo-dense", agent=OURS["cloned"]), lava=500, time=9500)
+    figure = figures.endings_bars([plain, ours, evaluation("separate", agent=OURS["agent"])])
+    (ax,) = figure.axes
+    names = [t.get_text() for t in ax.get_yticklabels()]
+    assert names == ["Align-RUDDER", "PPO, paid for each achievement"]
+    widths = {bars.get_label(): [bar.get_width() for bar in bars] for bars in ax.containers}
+    assert [*widths] == ["diamond", "lava", "fatigue", "time", "given up"]
+    expected = [[10, 0], [30, 5], [1, 0], [0, 95], [59, 0]]
+    np.testing.assert_allclose([*widths.values()], expected, atol=1e-9)
+    parts = np.array([[bar.get_x() for bar in bars] for bars in ax.containers])
+    before = np.cumsum([[0, 0], *expected[:-1]], axis=0)
+    np.testing.assert_allclose(parts, before, atol=1e-9)  # each begins where the last ends
+    assert [t.get_text() for t in ax.texts] == ["10", "30", "5", "95", "59"]
+    with pytest.raises(ValueError, match="how episodes ended was not counted"):
+        figures.endings_bars([evaluation(agent=OURS["agent"])])
+
+
+def test_each_ending_has_a_color_of_its_own():
+    assert [*figures._ENDINGS] == [*ENDINGS, "given up"]
+    assert len(set(figures._ENDINGS.values())) == len(ENDINGS) + 1
 
 
 def write_training(path, name="align-rudder", seed=0, steps=4000):
@@ -147,3 +172,12 @@ def test_each_subtask_has_its_accuracy_and_its_success(tmp_path, rng):
     assert np.isnan(rates[0])
     with pytest.raises(ValueError, match="2 sub-tasks; 5 goals"):
         figures.sub_agent_curves(tmp_path, GOALS)
+
+
+@pytest.mark.parametrize(
+    ("method", "names"), [("kinds", ["kind 1", "kind 2"]), ("items", GOALS[:2])]
+)
+def test_where_kinds_are_paid_agents_are_called_by_how_many_there_were(tmp_path, method, names):
+    write_training(tmp_path, method)
+    assert figures._agent_names(tmp_path, GOALS[:2]) == names
+    assert method == "items" or goal_names(names) == names

@@ -75,7 +75,11 @@ def test_ppo_on_the_redistributed_reward_is_better_than_cloning():
     assert cloned > 0.3  # ten demonstrations teach something
     assert learned > cloned + 0.08
 
-    counts = counts_of(found(runner.train_state.agent))
+    played = found(runner.train_state.agent)
+    counts = counts_of(played)
+    given_up = int((np.asarray(played.ending) < 0).sum())
+    assert sum(counts["endings"].values()) == 128 - given_up
+    assert given_up == (np.asarray(played.steps) == 30).sum()
     assert counts["worlds"] == sum(counts["deepest"].values()) == 128
     assert counts["deepest"]["nothing"] == 128 - counts["reached"][0]
     assert counts["episode_steps"] <= 128 * 30

@@ -1,5 +1,6 @@
 """Methods differ in what they say and in nothing else."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -46,8 +47,10 @@ def test_options_change_training_and_ppo_and_none_leaves_them():
 
 
 def test_methods_look_different_and_stand_in_order():
-    looks = {(method.color, method.marker) for method in METHODS.values()}
-    assert len(looks) == len({color for color, _ in looks}) == len(METHODS)
+    assert len({method.marker for method in METHODS.values()}) == len(METHODS)
+    colors = Counter(method.color for method in METHODS.values())
+    assert max(colors.values()) == 2  # there are fewer colors than methods
+    assert colors[METHODS[OURS].color] == 1
     assert sorted(METHODS, key=order_of) == list(METHODS)
     assert order_of("something else") == len(METHODS)
     assert label_of("no-cloning") == "Align-RUDDER, without cloning"

@@ -1,7 +1,9 @@
 """Counts belong to the agents that were counted, and damaged files are named."""
 
 import json
+from contextlib import nullcontext
 
+import numpy as np
 import pytest
 
 pytest.importorskip("jax")
@@ -9,10 +11,12 @@ pytest.importorskip("craftax")
 
 from diamond_training import setup
 
+from align_rudder.hierarchy.evaluation import Evaluation
 from align_rudder.runs.checkpoint import save_tree
 from align_rudder.studies.diamond import results
 from align_rudder.studies.diamond.methods import training_of
 from align_rudder.studies.diamond.tables import results_rows
+from align_rudder.tasks.diamond.task import FEATURES
 
 TRAINING = training_of("align-rudder")
 
@@ -31,7 +35,7 @@ def folder(tmp_path, monkeypatch):
         counts = {"worlds": worlds, "solved": solved, "reached": [solved], "episode_steps": 9}
         return {**counts, "deepest": nothing}
 
-    monkeypatch.setattr(results, "count_demonstrations", lambda setup: {})
+    monkeypatch.setattr(results, "count_demonstrations", lambda *_: {})
     monkeypatch.setattr(results, "load_stage", lambda folder, setup, stage: (None, stage))
     monkeypatch.setattr(results, "count_worlds", count)
     return tmp_path, played
@@ -110,6 +114,32 @@ def test_a_training_is_read_as_it_was_configured(folder):
     training, alignment = results.read_training(folder[0])
     assert training == TRAINING
     assert training.configuration(results.aligned_task(setup()).tables)["alignment"] == alignment
+
+
+def test_endings_and_those_given_up_are_all_worlds():
+    ending = np.array([0, 1, 1, 3, 8, -1, -1])
+    report = np.zeros((7, len(FEATURES)), int)
+    report[:, FEATURES.index("did_collect_wood")] = np.arange(7) < 5
+    solved, reached = ending == 0, np.ones((7, 2), bool)
+    found = Evaluation(np.zeros(7), reached, solved, np.full(7, 9), ending, report)
+    counts = results.counts_of(found)
+    assert sum(counts["endings"].values()) == 7 - 2
+    assert counts["endings"]["diamond"] == counts["solved"] == 1
+    named = {name: n for name, n in counts["endings"].items() if n}
+    assert named == {"diamond": 1, "lava": 2, "zombie, asleep": 1, "time": 1}
+    assert (counts["deepest"]["nothing"], counts["deepest"]["wood"]) == (2, 5)
+
+
+def test_more_endings_than_worlds_are_damage(folder):
+    path, _ = folder
+    (path / "agent.npz").write_text("x")
+    evaluated(path)
+    found = json.loads((path / "evaluation.json").read_text())
+    for lava, damaged in ((30, False), (31, True)):
+        found["stages"]["agent"]["endings"] = {"lava": lava, "time": 20}
+        (path / "evaluation.json").write_text(json.dumps(found))
+        with pytest.raises(ValueError, match="delete it") if damaged else nullcontext():
+            evaluated(path)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"ppo": 1}', "{"])

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from diamond_evaluations import OURS, evaluation
+from diamond_evaluations import OURS, evaluation, with_endings
 from scipy.stats import binomtest
 
 pytest.importorskip("jax")
@@ -63,6 +63,34 @@ def test_goals_table_has_the_rates_of_each_stage():
     assert "iron pickaxe             90.00   0.01         44.00" in text
     plain = tables.goals_rows(evaluation("ppo-dense", agent=OURS["agent"]))
     assert {row["cloned"] for row in plain} == {None}
+
+
+def test_endings_are_counted_together_and_what_is_left_was_given_up():
+    found = [
+        with_endings(evaluation("align-rudder", 0, agent=OURS["agent"]), lava=2000, arrow=500),
+        with_endings(evaluation("align-rudder", 1, agent=OURS["agent"]), lava=4000, arrow=0),
+        evaluation("no-cloning", agent=OURS["agent"]),  # of before
+    ]
+    (row,) = tables.endings_rows(found)
+    counted = {"diamond": 2000, "lava": 6000, "time": 0, "arrow": 500, "given up": 11_500}
+    assert row["endings"] == counted
+    assert sum(counted.values()) == row["worlds"]
+    lines = tables.endings_table(found).splitlines()
+    assert lines[2].split() == ["method", "diamond", "lava", "arrow", "given", "up"]
+    assert lines[4].split() == ["Align-RUDDER", "10.00", "30.00", "2.50", "57.50"]
+    assert lines[-2:] == ["in no world: time", "counted before endings were: … without cloning"]
+    with pytest.raises(ValueError, match=r"ended was not counted.*delete evaluation\.json"):
+        tables.endings_table(found[2:])
+
+
+def test_endings_after_other_numbers_of_steps_are_told_apart():
+    found = [
+        with_endings(evaluation("align-rudder", steps=n, agent=OURS["agent"]), time=9000)
+        for n in (8_000_000, 240_000_000)
+    ]
+    text = tables.endings_table(found)
+    assert [line.split()[1:3] for line in text.splitlines()[4:6]] == [["8", "M"], ["240", "M"]]
+    assert "given up" not in text.splitlines()[2]
 
 
 def test_an_evaluation_without_an_agent_is_refused():

@@ -6,14 +6,15 @@ import pytest
 jax = pytest.importorskip("jax")
 pytest.importorskip("craftax")
 import jax.numpy as jnp  # noqa: E402
-from diamond_training import at, setup  # noqa: E402
+from diamond_training import Replay, at, setup  # noqa: E402
 
 from align_rudder.tasks.diamond.demos import (  # noqa: E402
+    chosen_runs,
     fit_demonstrations,
     load_demonstrations,
     play_expert,
+    save_chosen,
     save_demonstrations,
-    save_shortest,
 )
 from align_rudder.tasks.diamond.task import DiamondTask  # noqa: E402
 
@@ -68,24 +69,58 @@ def test_the_expert_finds_diamonds_in_most_new_worlds(compiled_quickly):
 def test_the_shortest_runs_with_a_diamond_are_saved(tmp_path):
     runs = setup().demos[::-1]
     runs = [runs[0]._replace(solved=False), *runs[1:], runs[0]._replace(states=None)]
-    chosen = save_shortest(tmp_path / "demos.npz", runs, 3)
+    chosen = save_chosen(tmp_path / "demos.npz", runs, 3)
     lengths = sorted(len(run.actions) for run in runs[1:-1])[:3]
     assert [len(demo.actions) for demo in chosen] == lengths
     saved = load_demonstrations(tmp_path / "demos.npz", task)
     assert [len(demo.actions) for demo in saved] == lengths
 
 
+def test_the_runs_of_the_first_worlds_are_chosen_however_long():
+    runs = setup().demos[::-1]
+    runs = [runs[0]._replace(solved=False), runs[1]._replace(states=None), *runs[2:]]
+    lengths = [len(run.actions) for run in runs]
+    first = [len(run.actions) for run in chosen_runs(runs, 3, "first")]
+    assert first == lengths[2:5] != sorted(lengths[2:5])
+    assert [len(run.actions) for run in chosen_runs(runs, 3)] == sorted(lengths[2:])[:3]
+    with pytest.raises(ValueError, match="choose is 'longest'; one of 'shortest', 'first'"):
+        chosen_runs(runs, 3, "longest")
+
+
+@pytest.mark.slow
+def test_a_share_of_the_actions_is_random(compiled_quickly):
+    """In copies of one world the expert begins everywhere in the same way."""
+
+    def first(noise, seed=0):
+        options = {"max_steps": 1, "keep": 1, "progress": False}
+        runs = play_expert(Replay(), 256, seed, noise=noise, **options)
+        return np.array([run.actions[0] for run in runs])
+
+    without, noisy = first(0.0), first(0.5)
+    assert len(set(without.tolist())) == 1
+    share = np.mean(noisy != without)
+    assert abs(share - 0.5 * 16 / 17) < 0.1
+    assert len(set(noisy.tolist())) > 10
+    np.testing.assert_array_equal(noisy, first(0.5))
+    assert (noisy != first(0.5, seed=1)).any()
+
+
+def test_a_noise_that_cannot_be_is_refused():
+    with pytest.raises(ValueError, match=r"noise is 1\.0; a number at least 0 and below 1"):
+        play_expert(task, 2, noise=1.0)
+
+
 def test_too_few_runs_are_kept_all_the_same(tmp_path):
     runs, path = setup().demos[:3], tmp_path / "demos.npz"
     says = r"3 of 3 runs found a diamond, 3 of them short enough to be kept \(in .*demos.npz\); 10"
     with pytest.raises(ValueError, match=says):
-        save_shortest(path, runs)
+        save_chosen(path, runs)
     with pytest.raises(ValueError, match=r"demos-2\.npz"):  # what is there is not replaced by less
-        save_shortest(path, runs[:2])
+        save_chosen(path, runs[:2])
     assert len(load_demonstrations(path, task)) == 3
     assert len(load_demonstrations(tmp_path / "demos-2.npz", task)) == 2
     with pytest.raises(ValueError, match="0 of 1 runs found a diamond, 0 of them short enough to"):
-        save_shortest(tmp_path / "none.npz", [runs[0]._replace(solved=False)])
+        save_chosen(tmp_path / "none.npz", [runs[0]._replace(solved=False)])
     assert not (tmp_path / "none.npz").exists()
 
 

@@ -1,4 +1,4 @@
-"""Figures of the diamond task: sub-goals, learning curves, sub-agents."""
+"""Figures of the diamond task: sub-goals, endings, learning curves, sub-agents."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -18,15 +19,42 @@ from align_rudder.files import write_figure
 from align_rudder.model import AlignRudder
 from align_rudder.runs.rows import read_rows
 from align_rudder.show.figures import consensus
-from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
+from align_rudder.show.figures.colors import OKABE_ITO, ink_on, legend_outside
 from align_rudder.studies.diamond.methods import METHODS, OURS, label_of, order_of
 from align_rudder.studies.diamond.results import read_evaluation, read_training
-from align_rudder.studies.diamond.tables import final_stage, range_of, short_number
+from align_rudder.studies.diamond.tables import (
+    GIVEN_UP,
+    endings_rows,
+    final_stage,
+    range_of,
+    short_number,
+)
 from align_rudder.tasks.diamond.names import event_names, goal_names
 
-__all__ = ["draw_alignment", "draw_results", "learning_curves", "sub_agent_curves", "subgoal_bars"]
+__all__ = [
+    "draw_alignment",
+    "draw_results",
+    "endings_bars",
+    "learning_curves",
+    "sub_agent_curves",
+    "subgoal_bars",
+]
 
 _SHOWN, _CLONED, _TUNED = OKABE_ITO["blue"], OKABE_ITO["green"], OKABE_ITO["orange"]
+_ENDINGS = {
+    name: OKABE_ITO[color]
+    for name, color in {
+        "diamond": "blue",
+        "lava": "vermillion",
+        "zombie": "green",
+        "zombie, asleep": "purple",
+        "arrow": "orange",
+        "hunger": "yellow",
+        "thirst": "sky",
+        "fatigue": "black",
+        "time": "gray",
+    }.items()
+} | {GIVEN_UP: "#e4e4e4"}
 
 
 def draw_alignment(model: AlignRudder) -> Figure:
@@ -46,20 +74,28 @@ def draw_results(
         folders: Folders of the trainings.
         evaluations: What `evaluate_folder` returned for each.
         model: The model of the demonstrations.
-        out: Where to write `curves.png`, `alignment.png` and, for each training whose clones were
-            counted, `NAME-subgoals.png` and `NAME-agents.png`.
+        out: Where to write `curves.png`, `alignment.png`, `endings.png` if endings were counted,
+            and, for each training whose clones were, `NAME-subgoals.png` and `NAME-agents.png`.
     """
     out, paths = Path(out), [Path(folder).resolve() for folder in folders]
     out.mkdir(parents=True, exist_ok=True)
     write_figure(out / "curves.png", learning_curves(folders))
     write_figure(out / "alignment.png", draw_alignment(model))
+    if endings_rows(evaluations):
+        write_figure(out / "endings.png", endings_bars(evaluations))
     unique = len({path.name for path in paths}) == len(paths)
     for path, evaluation in zip(paths, evaluations, strict=True):
         name = path.name if unique else f"{path.parent.name}-{path.name}"
         if "cloned" in evaluation["stages"]:
             write_figure(out / f"{name}-subgoals.png", subgoal_bars(evaluation))
-            agents = sub_agent_curves(path, evaluation["goals"])
+            agents = sub_agent_curves(path, _agent_names(path, evaluation["goals"]))
             write_figure(out / f"{name}-agents.png", agents)
+
+
+def _agent_names(folder: Path, goals: list[str]) -> list[str]:
+    """Return what sub-agents are called: by their sub-goals, or by how many kinds there were."""
+    by_number = read_training(folder)[0].goals == "kinds"
+    return [f"kind {k + 1}" for k in range(len(goals))] if by_number else goals
 
 
 def _tidy(ax: Axes) -> None:
@@ -130,6 +166,52 @@ def subgoal_bars(evaluation: Mapping[str, Any]) -> Figure:
     _tidy(ax)
     ax.set_ylabel("sub-goal reached")
     legend_outside(figure, ax, 3, "upper center", fontsize=9)
+    return figure
+
+
+# Endings
+
+
+def endings_bars(evaluations: Sequence[Mapping[str, Any]]) -> Figure:
+    """Return how the episodes of each method ended, as bars that are stacked to all worlds.
+
+    Methods stand in the order of tables. Shares of at least 4 % are written into the bar.
+
+    Args:
+        evaluations: Contents of `evaluation.json` of each training.
+    """
+    rows = endings_rows(evaluations)
+    if not rows:
+        raise ValueError("there is nothing to draw: how episodes ended was not counted")
+    several = len({row["steps"] for row in rows if row["steps"] is not None}) > 1
+
+    def name(row: Mapping[str, Any]) -> str:
+        steps = f", {short_number(row['steps'])} steps" if several and row["steps"] else ""
+        return row["label"] + steps
+
+    figure = Figure(figsize=(8.4, 0.36 * len(rows) + 1.5), layout="constrained")
+    ax = figure.subplots()
+    worlds, left = np.array([row["worlds"] for row in rows]), np.zeros(len(rows))
+    for ending, color in _ENDINGS.items():
+        shares = 100 * np.array([row["endings"].get(ending, 0) for row in rows]) / worlds
+        if not shares.any():
+            continue
+        look = {"color": color, "edgecolor": "white", "linewidth": 0.7}
+        ax.barh(np.arange(len(rows)), shares, 0.78, left, label=ending, **look)
+        for y, (start, share) in enumerate(zip(left, shares, strict=True)):
+            if share >= 4:
+                ink: dict[str, Any] = {"color": ink_on(to_rgb(color)), "fontsize": 8}
+                at = (start + share / 2, y)
+                ax.text(*at, f"{share:.0f}", ha="center", va="center_baseline", **ink)
+        left += shares
+    ax.set_yticks(np.arange(len(rows)), [name(row) for row in rows], fontsize=9)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_xlim(0, 100)
+    ax.xaxis.set_major_formatter("{x:g} %")
+    ax.set_xlabel("share of new worlds")
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    legend_outside(figure, ax, 5, "upper center", fontsize=9)
     return figure
 
 

@@ -67,7 +67,27 @@ METHODS: dict[str, Method] = {
     ),
     "no-redistribution": Method("… paid for the diamond alone", "green", "D", {"pay": "task"}),
     "equal-reward": Method("… paid the same for each sub-goal", "sky", "P", {"pay": "goals"}),
+    "no-starts": Method("… from new worlds alone", "purple", "*", {}, {"fresh": 1.0}),
+    "items": Method("… events of items alone", "black", "d", {"goals": "items"}),
     "no-cloning": Method("… without cloning", "purple", "v", {"clone": 0}, {"bc_coef": 0.0}),
+    "one-demonstration": Method(
+        "Sub-goals of one demonstration, not aligned", "green", "p", {"goals": "one"}
+    ),
+    "kinds": Method("Each kind of event once, not aligned", "sky", ">", {"goals": "kinds"}),
+    "dense-starts": Method(
+        "PPO, paid for each achievement, with demonstrations",
+        "orange",
+        "h",
+        {"goals": "kinds", "pay": "dense", "manager": 0.0},
+        {"reward_scale": 1.0},
+    ),
+    "backplay": Method(
+        "PPO, paid for the diamond alone, backplay",
+        "gray",
+        "8",
+        {"goals": "kinds", "pay": "task", "manager": 0.0},
+        {"backplay": True},
+    ),
     "ppo-dense": Method(
         "PPO, paid for each achievement",
         "orange",
@@ -151,8 +171,8 @@ def train_method(
         devices: Devices to train on.
         progress: Whether to show a progress bar.
     """
-    from align_rudder.hierarchy.aligned import tables_of
     from align_rudder.hierarchy.trainer import train
+    from align_rudder.studies.diamond.goals import subgoals_of
 
-    tables = tables_of(setup.model)
-    train(setup.task, tables, setup.runs, training, folder, devices, progress)
+    goals = subgoals_of(setup, training.goals)
+    train(goals.task, goals.tables, setup.runs, training, folder, devices, progress)

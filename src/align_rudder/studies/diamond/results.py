@@ -23,14 +23,16 @@ from align_rudder.files import (
     write_json,
 )
 from align_rudder.hierarchy.agents import Policy
-from align_rudder.hierarchy.aligned import AlignedTask, tables_of
+from align_rudder.hierarchy.aligned import AlignedTask
 from align_rudder.hierarchy.cloning import aligned_demonstrations
 from align_rudder.hierarchy.evaluation import Evaluation, new_worlds, play_all
 from align_rudder.hierarchy.folder import load_agent, load_manager, steps_so_far
 from align_rudder.hierarchy.settings import Training
+from align_rudder.hierarchy.unordered import tracked_task
+from align_rudder.studies.diamond.goals import subgoals_of
 from align_rudder.tasks.diamond.demos import Setup
 from align_rudder.tasks.diamond.names import DID
-from align_rudder.tasks.diamond.task import FEATURES
+from align_rudder.tasks.diamond.task import ENDINGS, FEATURES
 
 __all__ = [
     "CHAIN",
@@ -55,11 +57,12 @@ _STAGE = {
     "reached": Many(Whole()),
     "episode_steps": Whole(0, 2**62),
     "deepest": Each(Whole()),
+    "endings": Each(Whole()),
 }
 _EVALUATION = {
     "worlds": Whole(1),
     "goals": Many(Text()),
-    "stages": Each(Table(_STAGE, optional=("player",))),
+    "stages": Each(Table(_STAGE, optional=("player", "endings"))),
 }
 
 CHAIN = {
@@ -86,9 +89,10 @@ STAGES = ("cloned", "agent", "manager")
 """Agents of a training: sub-agents after cloning, the best sub-agents, the manager with them."""
 
 
-def aligned_task(setup: Setup) -> AlignedTask:
-    """Return the task with the alignment of its demonstrations inside."""
-    return AlignedTask(setup.task, tables_of(setup.model))
+def aligned_task(setup: Setup, goals: str = "alignment") -> AlignedTask:
+    """Return the task with the sub-goals of its demonstrations inside; see `subgoals_of`."""
+    found = subgoals_of(setup, goals)
+    return tracked_task(found.task, found.tables)
 
 
 def read_training(folder: str | Path) -> tuple[Training, str]:
@@ -117,7 +121,8 @@ def load_stage(
         setup: Task, demonstrations and model.
         stage: One of `STAGES`; the last there is if None.
     """
-    task, (training, _) = aligned_task(setup), read_training(folder)
+    training, _ = read_training(folder)
+    task = aligned_task(setup, training.goals)
     stage = stage or ("manager" if "manager" in stages_in(folder) else "agent")
     if stage == "manager":
         return load_manager(folder, task, training)
@@ -135,7 +140,7 @@ def count_worlds(
     max_steps: int | None = None,
     progress: str | None = None,
 ) -> dict[str, Any]:
-    """Evaluate an agent in new worlds: how many it solves, which sub-goals it reaches, how deep.
+    """Evaluate an agent in new worlds: what it reaches, how deep it comes, how episodes end.
 
     Args:
         task: The task; with its sub-agents if `agent` is a manager.
@@ -154,9 +159,9 @@ def count_worlds(
 
 
 def counts_of(found: Evaluation) -> dict[str, Any]:
-    """Return how many episodes solved the task, reached each sub-goal, and how deep they came."""
-    solved = np.asarray(found.solved)
-    features = np.asarray(found.features)
+    """Return how many episodes solved the task, reached each sub-goal, how deep, how they ended."""
+    solved, ending = np.asarray(found.solved), np.asarray(found.ending)
+    features = np.asarray(found.report)
     made = features[:, [FEATURES.index(DID + name) for name in CHAIN.values()]] > 0
     deepest = np.where(made.any(axis=1), made.shape[1] - made[:, ::-1].argmax(axis=1), 0)
     return {
@@ -165,12 +170,13 @@ def counts_of(found: Evaluation) -> dict[str, Any]:
         "reached": np.sum(found.reached, axis=0).tolist(),
         "episode_steps": int(np.asarray(found.steps).sum()),
         "deepest": {name: int((deepest == i).sum()) for i, name in enumerate(("nothing", *CHAIN))},
+        "endings": {name: int((ending == i).sum()) for i, name in enumerate(ENDINGS)},
     }
 
 
-def count_demonstrations(setup: Setup) -> dict[str, Any]:
+def count_demonstrations(setup: Setup, goals: str = "alignment") -> dict[str, Any]:
     """Return how many demonstrations reach each sub-goal."""
-    task = aligned_task(setup)
+    task = aligned_task(setup, goals)
     shown = aligned_demonstrations(task, setup.runs)
     last = np.cumsum([len(demo.actions) + 1 for demo in setup.demos]) - 1
     reached = np.asarray(shown.states.reached)[last]
@@ -203,6 +209,7 @@ def evaluate_folder(
     """
     folder = Path(folder)
     training, _ = read_training(folder)
+    goals = subgoals_of(setup, training.goals)
     out: dict[str, Any] = {
         "method": training.name,
         "steps": training.steps,
@@ -210,7 +217,7 @@ def evaluate_folder(
         "worlds": worlds,
         "max_steps": max_steps or setup.task.max_steps,
         "evaluation_seed": seed,
-        "goals": setup.goals,
+        "goals": goals.symbols,
     }
     path = folder / "evaluation.json"
     players = {stage: _player(folder, stage) for stage in stages_in(folder)}
@@ -219,7 +226,7 @@ def evaluate_folder(
         for stage, counts in _counted(path, out).items()
         if not players or counts.get("player") == players.get(stage, "")
     }
-    so_far = steps_so_far(folder, training, aligned_task(setup).tables) if players else None
+    so_far = steps_so_far(folder, training, goals.tables) if players else None
     if so_far is not None:
         out["steps_so_far"] = so_far
         _logger.warning(
@@ -228,7 +235,7 @@ def evaluate_folder(
             f"{so_far:,}",
             f"{training.steps:,}",
         )
-    out |= {"demonstrations": count_demonstrations(setup), "stages": stages}
+    out |= {"demonstrations": count_demonstrations(setup, training.goals), "stages": stages}
     for stage in [*players][-1:] if last else players:
         if stage in stages:
             continue
@@ -274,6 +281,7 @@ def read_evaluation(path: str | Path) -> dict[str, Any]:
             kind.check(found.get(name), name)
         for name, stage in found["stages"].items():
             numbers = [stage["solved"], *stage["reached"], *stage["deepest"].values()]
+            numbers.append(sum(stage.get("endings", {}).values()))
             if max(numbers) > stage["worlds"]:
                 raise ValueError(f"{name} reached more than its {stage['worlds']} worlds")
     return found

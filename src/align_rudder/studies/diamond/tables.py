@@ -15,6 +15,9 @@ from align_rudder.studies.tables import Table
 from align_rudder.tasks.diamond.names import goal_names
 
 __all__ = [
+    "GIVEN_UP",
+    "endings_rows",
+    "endings_table",
     "final_stage",
     "goals_rows",
     "goals_table",
@@ -25,6 +28,8 @@ __all__ = [
 ]
 
 _TOOL = "iron pickaxe"
+GIVEN_UP = "given up"
+"""How an episode ends that still ran when its evaluation had no more steps for it."""
 
 
 def short_number(value: float) -> str:
@@ -86,6 +91,9 @@ def _row(label: str, runs: Sequence[Mapping[str, Any]], stage: str) -> dict[str,
         deepest.update(counts["deepest"])
     tools = chain[chain.index(_TOOL) :] if _TOOL in chain else []
     low, high = range_of([s["solved"] for s in found], [s["worlds"] for s in found])
+    endings = Counter[str]()
+    for counts in found:
+        endings.update(counts.get("endings", {}))
     return {
         "method": runs[0]["method"],
         "label": label,
@@ -100,6 +108,9 @@ def _row(label: str, runs: Sequence[Mapping[str, Any]], stage: str) -> dict[str,
         "high": float(high),
         "iron_pickaxe": sum(deepest[item] for item in tools) / worlds if tools else None,
         "deepest": max((item for item in chain if deepest[item] > 0), key=chain.index),
+        "endings": {**endings, GIVEN_UP: worlds - endings.total()}
+        if all("endings" in counts for counts in found)
+        else None,
     }
 
 
@@ -172,6 +183,46 @@ def results_table(evaluations: Sequence[Mapping[str, Any]], markdown: bool = Fal
     notes = ["; ".join(notes)] if markdown else notes
     table = Table("Diamonds in new worlds", list(columns), cells, tuple(notes))
     return table.markdown() if markdown else table.text()
+
+
+# Endings
+
+
+def endings_rows(evaluations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return those of `results_rows` whose endings were counted; "given up" is one of them."""
+    return [row for row in results_rows(evaluations) if row["endings"] is not None]
+
+
+def endings_table(evaluations: Sequence[Mapping[str, Any]]) -> str:
+    """Return how the episodes of each method ended; `ValueError` if that was counted for none.
+
+    Args:
+        evaluations: Contents of `evaluation.json` of each training.
+    """
+    rows = endings_rows(evaluations)
+    if not rows:
+        raise ValueError(
+            "how episodes ended was not counted, as in all evaluations of before; delete "
+            "evaluation.json beside the agents, and evaluate again"
+        )
+    names = list(dict.fromkeys(name for row in rows for name in row["endings"]))
+    seen = [name for name in names if any(row["endings"].get(name) for row in rows)]
+    several = len({row["steps"] for row in rows if row["steps"] is not None}) > 1
+    header = ["method", *(["steps"] if several else []), *seen]
+    cells = []
+    for row in rows:
+        steps = "–" if row["steps"] is None else short_number(row["steps"])
+        shares = [_percent(row["endings"].get(name, 0) / row["worlds"]) for name in seen]
+        cells.append([row["label"], *([steps] if several else []), *shares])
+    never = [name for name in names if name not in seen]
+    left_out = [row["label"] for row in results_rows(evaluations) if row["endings"] is None]
+    notes = [f"in no world: {', '.join(never)}"] if never else []
+    if left_out:
+        notes.append(f"counted before endings were: {', '.join(dict.fromkeys(left_out))}")
+    return Table("How episodes ended, in % of new worlds", header, cells, tuple(notes)).text()
+
+
+# Sub-goals
 
 
 def goals_rows(evaluation: Mapping[str, Any]) -> list[dict[str, Any]]:

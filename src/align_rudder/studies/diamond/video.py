@@ -20,6 +20,7 @@ from align_rudder.files import check_writable, write_whole
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
 from align_rudder.hierarchy.evaluation import new_worlds
+from align_rudder.studies.diamond.goals import subgoals_of
 from align_rudder.studies.diamond.results import load_stage, read_training
 from align_rudder.tasks.diamond.demos import Setup, Traces
 from align_rudder.tasks.diamond.names import goal_names
@@ -40,7 +41,7 @@ class Run(NamedTuple):
     Attributes:
         states: States of the task, stacked (T + 1, …), as NumPy arrays.
         actions: What the agent chose (T,); a manager's choices are sub-agents, then actions.
-        subtasks: The next sub-goal (T + 1,).
+        subtasks: The next sub-goal (T + 1,); -1 if it may be any that is left.
         reached: Which sub-goals are reached (T + 1, K).
     """
 
@@ -122,11 +123,13 @@ def record_folder(
     Returns:
         The run; None if none of 16 found a diamond in 1,000 steps: then nothing is written.
     """
-    task, agent = load_stage(folder, setup)
-    with jax.default_matmul_precision(read_training(folder)[0].precision):
+    training, (task, agent) = read_training(folder)[0], load_stage(folder, setup)
+    with jax.default_matmul_precision(training.precision):
         run = record(task, agent, jax.random.key(seed))
     if run is not None:
-        save_video(path, run, setup.goals)
+        if training.goals == "kinds":  # any that is left is the next: none is marked
+            run = run._replace(subtasks=np.full_like(run.subtasks, -1))
+        save_video(path, run, subgoals_of(setup, training.goals).symbols)
     return run
 
 

@@ -16,13 +16,12 @@ from tqdm import tqdm
 
 from align_rudder.episodes import Episode
 from align_rudder.events import DeltaEvents
-from align_rudder.files import Flag, Format, Ints, Many
+from align_rudder.files import Choice, Flag, Format, Ints, Many, Number
 from align_rudder.model import AlignRudder
 from align_rudder.presets import PAPER
 from align_rudder.runs.checkpoint import named_leaves
 from align_rudder.tasks.diamond.expert import MARGIN, Scene, expert_action
 from align_rudder.tasks.diamond.task import (
-    FEATURES,
     DiamondState,
     DiamondTask,
     items_of,
@@ -34,14 +33,15 @@ __all__ = [
     "Demonstration",
     "Setup",
     "Traces",
+    "chosen_runs",
+    "events_of",
     "fit_demonstrations",
     "load_demonstrations",
     "play_expert",
     "prepare",
+    "save_chosen",
     "save_demonstrations",
-    "save_shortest",
     "scene_of",
-    "shortest",
 ]
 
 _DEMONSTRATIONS = Format(
@@ -77,7 +77,7 @@ class Demonstration(NamedTuple):
             raise ValueError(f"the states of this run of {len(self.actions)} steps were not kept")
         states = jax.tree.map(jnp.asarray, self.states)
         values = np.asarray(jax.vmap(task.features)(states))
-        observations = {name: values[:, i] for i, name in enumerate(FEATURES)}
+        observations = {name: values[:, i] for i, name in enumerate(task.feature_names)}
         if vector:
             see = jax.jit(jax.vmap(lambda state: task.encode(task.observe(state))))
             observations["vector"] = np.asarray(see(states))
@@ -127,8 +127,12 @@ def fit_demonstrations(task: DiamondTask, demos: Sequence[Demonstration]) -> Ali
     if without:
         raise ValueError(f"demonstrations {without} found no diamond; give only runs that did")
     episodes = [demo.episode(task) for demo in demos]
-    events = DeltaEvents(max_events=20, keys=FEATURES)
-    return AlignRudder(events, strategies=1, **PAPER).fit(episodes)
+    return AlignRudder(events_of(task), strategies=1, **PAPER).fit(episodes)
+
+
+def events_of(task: DiamondTask) -> DeltaEvents:
+    """Return the events of a task: changes of its features."""
+    return DeltaEvents(max_events=20, keys=task.feature_names)
 
 
 # The expert's runs
@@ -185,6 +189,7 @@ def play_expert(
     max_steps: int = 2500,
     keep: int = 200,
     progress: bool = True,
+    noise: float = 0.0,
 ) -> list[Demonstration]:
     """Return the expert's runs in n new worlds.
 
@@ -195,7 +200,10 @@ def play_expert(
         max_steps: Steps after which a run is given up.
         keep: The longest run whose states are kept; a state takes 25 kB.
         progress: Whether to show a progress bar.
+        noise: Share of the actions that are replaced by random ones.
     """
+    Number(0, below=1).check(noise, "noise")
+    rng = np.random.default_rng(seed)
     keys = jax.random.split(jax.random.key(seed), n + 1)
     state = jax.jit(lambda k: jax.lax.map(task.new_world, k, batch_size=32))(keys[1:])
     step = jax.jit(jax.vmap(task.step))
@@ -218,6 +226,9 @@ def play_expert(
         for i in np.flatnonzero(going):
             scene = Scene(*(x[i] if x.ndim > 1 else x[i].item() for x in scenes))
             chosen[i] = expert_action(scene, viewed[i], t)
+        if noise:
+            random = rng.integers(task.n_actions, size=n)
+            chosen = np.where(rng.random(n) < noise, random, chosen).astype(np.int32)
         key, here = jax.random.split(key)
         state = step(jax.random.split(here, n), state, jnp.asarray(chosen))
         actions.append(chosen)
@@ -231,21 +242,33 @@ def play_expert(
     ]
 
 
-def shortest(runs: Sequence[Demonstration], n: int = 10) -> list[Demonstration]:
-    """Return the n shortest runs that found the diamond and were kept, or as many as there are."""
-    kept = [run for run in runs if run.solved and run.states is not None]
-    return sorted(kept, key=lambda run: len(run.actions))[:n]
-
-
-def save_shortest(
-    path: str | os.PathLike[str], runs: Sequence[Demonstration], n: int = 10
+def chosen_runs(
+    runs: Sequence[Demonstration], n: int = 10, choose: str = "shortest"
 ) -> list[Demonstration]:
-    """Return the n shortest runs that found the diamond, and save them.
+    """Return n of the runs that found the diamond and were kept, or as many as there are.
+
+    Args:
+        runs: The runs.
+        n: How many.
+        choose: "shortest", or "first": those of the first worlds, however long they are.
+    """
+    Choice(("shortest", "first")).check(choose, "choose")
+    kept = [run for run in runs if run.solved and run.states is not None]
+    return (sorted(kept, key=lambda run: len(run.actions)) if choose == "shortest" else kept)[:n]
+
+
+def save_chosen(
+    path: str | os.PathLike[str],
+    runs: Sequence[Demonstration],
+    n: int = 10,
+    choose: str = "shortest",
+) -> list[Demonstration]:
+    """Return n of the runs that found the diamond, and save them; see `chosen_runs`.
 
     If there are fewer, these are saved too, beside a file that is there already; then a
     `ValueError` says so.
     """
-    chosen = shortest(runs, n)
+    chosen = chosen_runs(runs, n, choose)
     if len(chosen) == n:
         save_demonstrations(path, chosen)
         return chosen

@@ -21,6 +21,7 @@ from align_rudder.tasks.diamond.names import DID
 __all__ = [
     "ACHIEVEMENTS",
     "ACTIONS",
+    "ENDINGS",
     "FEATURES",
     "ITEMS",
     "VITALS",
@@ -42,6 +43,11 @@ ITEMS = (
 ACHIEVEMENTS = tuple(a.name.lower() for a in sorted(Achievement, key=lambda a: a.value))
 FEATURES = (*ITEMS, *(DID + name for name in ACHIEVEMENTS))
 """Names of the numbers whose changes are events: items, and whether each achievement was made."""
+ENDINGS = (
+    *("diamond", "lava", "zombie", "zombie, asleep", "arrow"),
+    *("hunger", "thirst", "fatigue", "time"),
+)
+"""How an episode ends: what it found, the blow that was one too many, or the time limit."""
 VITALS = ("health", "food", "drink", "energy")
 UNSEEN = BlockType.INVALID.value
 _STONE, _PATH = BlockType.STONE.value, BlockType.PATH.value
@@ -98,10 +104,13 @@ class DiamondTask:
     Args:
         map_size: Side of the world; 64 upstream.
         max_steps: Time limit; 10,000 upstream.
+        flags: Whether events come from achievements too, which Craftax itself counts, or from items
+            alone.
     """
 
-    def __init__(self, map_size: int = 64, max_steps: int = 10_000) -> None:
+    def __init__(self, map_size: int = 64, max_steps: int = 10_000, flags: bool = True) -> None:
         self.map_size, self.max_steps = map_size, max_steps
+        self.feature_names = FEATURES if flags else ITEMS
         self.params = EnvParams(max_timesteps=max_steps)
         self.static = StaticEnvParams(map_size=(map_size, map_size))
 
@@ -140,7 +149,40 @@ class DiamondTask:
 
     def features(self, state: DiamondState) -> jax.Array:
         """Return inventory and achievements, whose changes are events."""
+        return self.report(state)[: len(self.feature_names)]
+
+    def report(self, state: DiamondState) -> jax.Array:
+        """Return inventory and achievements, as `FEATURES` names them."""
         return jnp.concatenate([items_of(state), state.world.achievements.astype(jnp.int32)])
+
+    endings = ENDINGS
+
+    def ending(self, before: DiamondState, after: DiamondState) -> jax.Array:
+        """Return how the last step of an episode ended it, as an index of `ENDINGS`.
+
+        Of several blows in one step the first of the list counts, an arrow's last of all: of it
+        nothing is left to be seen.
+        """
+        old, new = before.world, after.world
+        here = new.map[new.player_position[0], new.player_position[1]]
+        # Who has just hit waits for five steps. Needs take health when their count falls below -15,
+        # which sets it back to 0. Mobs move before the player falls asleep.
+        hit = jnp.any(new.zombies.mask & (new.zombies.attack_cooldown == 5))
+        weak = (old.player_recover < -14) & (new.player_recover == 0)
+        gone = jnp.stack([new.player_food, new.player_drink, new.player_energy]) <= 0
+        dead = new.player_health <= 0
+        causes = jnp.stack(
+            [
+                self.solved(after),
+                dead & (here == BlockType.LAVA.value),
+                dead & hit & ~old.is_sleeping,
+                dead & hit & old.is_sleeping,
+                dead & ~(weak & gone.any()),  # nothing but arrows is left that takes health
+                *(dead & weak & gone),
+                jnp.bool_(True),
+            ]
+        )
+        return causes.argmax().astype(jnp.int32)
 
     # What is seen
 

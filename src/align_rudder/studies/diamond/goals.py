@@ -1,0 +1,50 @@
+"""Where the sub-goals come from: the alignment of all demonstrations, or a control without it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from align_rudder.hierarchy.aligned import AlignmentTables, tables_of
+from align_rudder.hierarchy.unordered import Kinds, kinds_of
+from align_rudder.model import AlignRudder
+from align_rudder.presets import PAPER
+from align_rudder.tasks.diamond.demos import Setup, events_of, fit_demonstrations
+from align_rudder.tasks.diamond.task import DiamondTask
+
+__all__ = ["SubGoals", "subgoals_of"]
+
+
+class SubGoals(NamedTuple):
+    """What a training needs to know of sub-goals.
+
+    Attributes:
+        task: The task whose features they are found in.
+        tables: Tables of the alignment, or kinds of event.
+        symbols: What each is called.
+    """
+
+    task: DiamondTask
+    tables: AlignmentTables | Kinds
+    symbols: list[str]
+
+
+def subgoals_of(setup: Setup, goals: str = "alignment") -> SubGoals:
+    """Return the sub-goals of demonstrations.
+
+    Args:
+        setup: Task, demonstrations and the model of them.
+        goals: As in `Training`: "alignment", "items", "one" (the shortest) or "kinds".
+    """
+    task, demos = setup.task, setup.demos
+    if goals == "kinds":
+        return SubGoals(task, *kinds_of(setup.model))
+    model = setup.model
+    if goals == "items":
+        task = DiamondTask(task.map_size, task.max_steps, flags=False)
+        model = fit_demonstrations(task, demos)
+    elif goals == "one":
+        # Given twice: an alignment needs two, and of two that are equal every event is kept.
+        shortest = min(demos, key=lambda demo: len(demo.actions)).episode(task)
+        alone = AlignRudder(events_of(task), strategies=1, subgoal_threshold=0.0, **PAPER)
+        model = alone.fit([shortest, shortest])
+    return SubGoals(task, tables_of(model), [str(goal.symbol) for goal in model.subgoals_])
