@@ -32,8 +32,8 @@ def test_every_method_has_the_same_number_of_configurations_and_all_values_come(
 
 
 def test_what_is_not_tuned_has_the_defaults_of_the_library():
-    assert [name for name in METHODS if name not in TUNED] == ["defaults"]
-    assert chosen_parameters()["defaults"] == {}
+    assert [name for name in METHODS if name not in TUNED] == ["defaults", "consensus-alone"]
+    assert chosen_parameters()["defaults"] == chosen_parameters()["consensus-alone"] == {}
 
 
 @pytest.mark.parametrize(
