@@ -42,7 +42,7 @@ class Kinds(eqx.Module):
 
     @property
     def n_cells(self) -> int:
-        """Number of positions: how many kinds there were."""
+        """Number of positions, from no kind seen to all."""
         return self.n_subtasks + 1
 
 

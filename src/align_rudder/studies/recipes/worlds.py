@@ -97,7 +97,7 @@ def median_of(logs: Sequence[Sequence[str]], share: float = 0.65) -> list[str]:
     ids, symbols = index_symbols(logs)
     places = central_subsequence(ids, len(symbols), share)
     holders = (places >= 0).argmax(axis=0)
-    return [logs[i][int(places[i, k])] for k, i in enumerate(holders.tolist())]
+    return [logs[int(i)][int(places[i, k])] for k, i in enumerate(holders)]
 
 
 def in_order(log: Sequence[str], undo: Undo | None = None) -> AlignRudder:
