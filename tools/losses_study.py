@@ -54,12 +54,14 @@ def one(length: int, way: str, seed: int) -> int:
     if way.startswith("logs"):
         logs = [other.log(j) for j, other in enumerate(others(length, seed))]
         model = ar.AlignRudder(undo=env.undo if "hand" in way else None).fit_events(logs)
-        return learn_align_rudder(env.mdp, [], model=model, **options).episodes
+        return learn_align_rudder(env.mdp, [], model=model, turns=None, **options).episodes
     demos = [held(other, j) for j, other in enumerate(others(length, seed))]
     undo = "auto" if "found" in way else None
     model = ar.AlignRudder(ar.DeltaEvents(max_share=1.0), undo=undo).fit(demos)
     events = env.events_of(model.events_)
-    return learn_align_rudder(env.mdp, [], model=model, events=events, **options).episodes
+    return learn_align_rudder(
+        env.mdp, [], model=model, events=events, turns=None, **options
+    ).episodes
 
 
 def table(results: dict[str, list[int]]) -> str:

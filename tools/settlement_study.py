@@ -96,8 +96,9 @@ def recipes(length: int, wrong: str) -> Callable[..., Result]:
         way = dict(way)
         options = {"skip": way.pop("skip")} if "skip" in way else {}
         model = ar.AlignRudder(undo=env.undo or None, **options).fit_events(logs)
+        # One thing is measured: without turns the model is the same from begin to end.
         return learn_align_rudder(
-            env.mdp, [], seed=seed, model=model, protocol=protocol, **RULE, **way
+            env.mdp, [], seed=seed, model=model, turns=None, protocol=protocol, **RULE, **way
         )
 
     return trial
