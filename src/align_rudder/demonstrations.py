@@ -23,6 +23,7 @@ from align_rudder.events import (
 )
 from align_rudder.null import Chance, renumbered
 from align_rudder.returns import baseline_of, failed
+from align_rudder.sampling import sample_of
 from align_rudder.sequences import NO_EVENT
 from align_rudder.undo import check_undo, with_undo
 from align_rudder.validation import (
@@ -70,15 +71,17 @@ class Demonstrations:
 def central_first(demos: Demonstrations) -> list[Demonstrations]:
     """Return each demonstration that is used alone, those that share most with the others first.
 
-    Each stands twice, as an alignment needs two. Of equal ones the first is returned.
+    Each stands twice, as an alignment needs two. Of equal ones the first is returned, of many a
+    sample.
     """
-    sequences = [demos.encoded[i].sequence for i in demos.used]
+    used = demos.used[sample_of(len(demos.used))]
+    sequences = [demos.encoded[i].sequence for i in used]
     shared = pairwise_scores(sequences, np.eye(demos.encoder.n_events + 1), 0.0)
     lengths = np.array([len(sequence) for sequence in sequences])
     distance = (lengths[:, None] + lengths - 2 * shared).sum(axis=1)
     out: dict[tuple[int, ...], Demonstrations] = {}
     for k in np.argsort(distance, kind="stable").tolist():
-        i, events = int(demos.used[k]), tuple(sequences[k].tolist())
+        i, events = int(used[k]), tuple(sequences[k].tolist())
         if events and events not in out:
             one, ret, n = demos.encoded[i], demos.returns[i], demos.lengths[i]
             twice = ([one] * 2, [ret] * 2, [n] * 2, np.arange(2))

@@ -51,6 +51,14 @@ def test_alternatives_get_an_agent_past_what_the_consensus_lacks(tasks):
     assert not all(found.solved for found in stays)
 
 
+def test_of_many_demonstrations_a_sample_gives_alternatives():
+    """All pairs of thousands would take hours."""
+    rng = np.random.default_rng(0)
+    logs = [[*"abc", *map(int, rng.integers(9, size=3)), "d"] for _ in range(1000)]
+    others = ar.AlignRudder().fit_events(logs).alternatives()
+    assert 100 < len(others) <= 200
+
+
 def learn(task, **options):
     env, _, model = task
     return learn_align_rudder(env.mdp, [], model=model, protocol=PROTOCOL, **options)
