@@ -89,6 +89,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "even, in the replay buffer": {"buffer": True},
     "default, the level's settings": {"level": True},
     "plain reward, the level's settings": {"plain": True, "level": True},
+    "events without aligning, the level's settings": {"once": True, "level": True},
 }
 ONLY = {way: "dqn" for way, what in WAYS.items() if "buffer" in what or "level" in what}
 MARKS = ("<!-- settlement: networks -->\n", "<!-- end of networks -->\n")
