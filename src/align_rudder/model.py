@@ -19,6 +19,7 @@ from align_rudder.demonstrations import central_first
 from align_rudder.episodes import Episode
 from align_rudder.events import DoneEvents, Encoded, EventEncoder, SymbolEvents
 from align_rudder.fitting import Strategy
+from align_rudder.presets import IN_ORDER
 from align_rudder.profile import Profile
 from align_rudder.redistribution import Redistribution
 from align_rudder.scoring import Scoring
@@ -30,8 +31,6 @@ from align_rudder.undo import Undo, without_undone
 from align_rudder.validation import check_episodes
 
 __all__ = ["AlignRudder", "Strategy"]
-
-_NO_SKIPPING = 1e4  # weight with which no column is worth skipping
 
 
 class AlignRudder(RichDisplay, Estimator):
@@ -283,10 +282,9 @@ class AlignRudder(RichDisplay, Estimator):
         """
         self._check_fitted()
         held = (self.events_, self.encoded_, self.returns_, self.lengths_, self.used_)
-        alone = {"strategies": 1, "min_conservation": 0.5, "skip": _NO_SKIPPING, "top_n": None}
         out = []
         for one in central_first(demonstrations.Demonstrations(*held, self.chance_)):
-            other = type(self)(**{**self.get_params(deep=False), **alone})
+            other = type(self)(**{**self.get_params(deep=False), **IN_ORDER, "top_n": None})
             other._take(fitting.fit(other, one))
             out.append(other)
         return out

@@ -222,6 +222,7 @@ def test_wrong_hyperparameters_are_explained(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
+        (["networks", "--max-episodes", "9"], "no cap on episodes; its cap is --steps"),
         (["paper", "--steps", "9"], "--steps is of networks alone; the cap of paper is --max-epis"),
         (["paper", "--out", ""], "--out is empty"),
     ],

@@ -39,6 +39,7 @@ _METHODS = (
     f"{', '.join(NETWORK_METHODS)}. All of the study if left out. The LSTMs need the extra jax, "
     f"{NETWORKS} the extra networks."
 )
+_TUNING_CAP = 3000  # episodes of a trial
 
 
 @dataclass(kw_only=True)
@@ -162,8 +163,8 @@ class Tune(_Parallel):
     ] = ()
     trials: int | None = None
     """Trials of each configuration in each setting; those of the search if left out."""
-    max_episodes: int = 3000
-    """Cap on the episodes of a trial."""
+    max_episodes: int | None = None
+    """Cap on the episodes of a trial; 3,000 if left out."""
     steps: int | None = None
     """Cap on the environment steps of a trial of networks; the study's if left out."""
     out: str | None = None
@@ -184,12 +185,17 @@ class Tune(_Parallel):
             raise ValueError(
                 f"--steps is of {NETWORKS} alone; the cap of {self.search} is --max-episodes"
             )
+        if self.search == NETWORKS and self.max_episodes is not None:
+            raise ValueError(
+                f"--max-episodes: {NETWORKS} has no cap on episodes; its cap is --steps"
+            )
+        cap = _TUNING_CAP if self.max_episodes is None else self.max_episodes
         out = self.out or ("results/tune" + f"-{self.search}" * (self.search != "paper"))
         where = out, self.workers(), sys.stderr.isatty()
         with interrupt_on_signal():
             if self.search == RECIPES:
                 names = self.methods or TUNED
-                chosen, tables = tune_recipes(names, self.trials or 30, self.max_episodes, *where)
+                chosen, tables = tune_recipes(names, self.trials or 30, cap, *where)
             elif self.search == NETWORKS:
                 from align_rudder.studies.networks.settings import STEPS
                 from align_rudder.studies.networks.tune import tune_networks
@@ -199,7 +205,7 @@ class Tune(_Parallel):
                 chosen, tables = tune_networks(names, self.trials or 2, *where, steps)
             else:
                 search = SEARCHES[self.search]
-                protocol = protocol_of(search.study, self.max_episodes)
+                protocol = protocol_of(search.study, cap)
                 trials = self.trials or search.trials
                 chosen, tables = tune(self.methods, trials, protocol, *where, self.search)
         print("\n\n".join(table.text() for table in tables))

@@ -11,6 +11,7 @@ import numpy as np
 from align_rudder._warnings import AlignRudderWarning
 from align_rudder.baselines.gail_events import remembered_pairs
 from align_rudder.model import AlignRudder
+from align_rudder.presets import IN_ORDER
 from align_rudder.sequences import index_symbols
 from align_rudder.studies.recipes.settings import Setting
 from align_rudder.subsequence import central_subsequence, common_subsequence
@@ -109,8 +110,7 @@ def in_order(log: Sequence[str], undo: Undo | None = None) -> AlignRudder:
         >>> (rr.rewards > 0).tolist()
         [False, True, False, True, True]
     """
-    # Aligned with itself, a log has a column for each event; none is worth skipping.
-    model = AlignRudder(strategies=1, min_conservation=0.5, skip=1e4, undo=undo)
+    model = AlignRudder(undo=undo, **IN_ORDER)
     with warnings.catch_warnings(action="ignore", category=AlignRudderWarning):
         return model.fit_events([log, log])
 
