@@ -28,11 +28,19 @@ PUBLISHED = sorted((Path(__file__).parents[2] / "results/diamond").glob("*/*/tra
         ({"plain": True}, "plain learner is paid 'task' or 'dense', not 'subgoal'"),
         ({"pay": "nothing"}, "pay is 'nothing'; one of 'subgoal', 'step'"),
         ({"ppo": PPO(own_subtask=True), "pay": "task"}, r"own_subtask .* pay='task' cannot"),
-        ({"goals": "none"}, "goals is 'none'; one of 'alignment', 'items', 'one', 'kinds'"),
+        (
+            {"goals": "none"},
+            "goals is 'none'; one of 'alignment', 'items', 'checklist', 'one', 'kinds'",
+        ),
         ({"goals": "kinds", "plain": True, "pay": "task"}, "plain learner has no sub-goals"),
+        ({"goals": "checklist", "plain": True, "pay": "task"}, "plain learner has no sub-goals"),
         ({"goals": "kinds", "ppo": PPO(own_subtask=True)}, "no sub-goal is an agent's own"),
-        ({"beside": True, "pay": "task"}, "with pay='task' it cannot be had"),
-        ({"beside": True, "ppo": PPO(own_subtask=True)}, "with own_subtask it cannot be had"),
+        (
+            {"beside": 0.3, "pay": "task"},
+            r"beside=0\.3 is paid .* with pay='task' it cannot be had",
+        ),
+        ({"beside": -0.3}, r"beside is -0\.3"),
+        ({"beside": 1.0, "ppo": PPO(own_subtask=True)}, "with own_subtask it cannot be had"),
     ],
 )
 def test_trainings_that_cannot_be_are_refused(fields, message):
@@ -41,7 +49,7 @@ def test_trainings_that_cannot_be_are_refused(fields, message):
 
 
 def test_a_configuration_is_read_as_it_was_written(known):
-    later = replace(TRAINING, beside=True, goals="one", ppo=PPO(revisit=9, backplay=True))
+    later = replace(TRAINING, beside=0.3, goals="one", ppo=PPO(revisit=9, backplay=True))
     for training in (TRAINING, later):
         found = training.configuration(known.tables)
         assert Training.from_configuration(json.loads(json.dumps(found))) == training
@@ -57,7 +65,7 @@ def test_a_configuration_without_the_fields_of_later_is_that_of_the_defaults(kno
 
 def test_tables_of_other_subgoals_are_refused(known):
     kinds = kinds_of(known.model)[0]
-    with pytest.raises(ValueError, match="goals is 'alignment', and the tables are Kinds"):
+    with pytest.raises(ValueError, match="goals is 'alignment', and the tables are Checklist"):
         TRAINING.aligned(Workshop(), kinds)
     with pytest.raises(ValueError, match="goals is 'kinds', and the tables are AlignmentTables"):
         replace(TRAINING, goals="kinds").aligned(Workshop(), known.tables)

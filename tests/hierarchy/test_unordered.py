@@ -1,4 +1,4 @@
-"""Events without aligning: each kind of event is paid once, in any order."""
+"""Sub-goals in any order: of an alignment, or each kind of event once."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,11 @@ import workshop  # noqa: E402
 
 from align_rudder.hierarchy.cloning import aligned_demonstrations  # noqa: E402
 from align_rudder.hierarchy.manager import managed  # noqa: E402
-from align_rudder.hierarchy.unordered import UnorderedTask, kinds_of  # noqa: E402
+from align_rudder.hierarchy.unordered import (  # noqa: E402
+    UnorderedTask,
+    checklist_of,
+    kinds_of,
+)
 
 WOOD, TOOL, GEM = [1, 0, 0], [-2, 1, 0], [0, 0, 1]
 
@@ -39,6 +43,31 @@ def test_each_kind_is_paid_once_in_any_order(unordered, changes, paid):
         assert int(s.subtask) == int(s.position.cell) == sum(paid[: t + 1])
         assert int(s.idle) == (0 if expected else int(s.idle))
     assert int(s.reached.sum()) == sum(paid)
+
+
+@pytest.mark.parametrize(
+    ("changes", "ticked", "following"),
+    [
+        ([WOOD, WOOD, TOOL, GEM], [0, 1, 2, 3], [1, 2, 3, 4]),
+        ([WOOD, WOOD, WOOD, TOOL], [0, 1, -1, 2], [1, 2, 2, 3]),  # a third piece is nothing new
+        ([GEM, WOOD, TOOL, WOOD], [3, 0, 2, 1], [0, 1, 1, 4]),  # out of order: all are paid
+    ],
+)
+def test_a_checklist_is_ticked_off_in_any_order_and_tells_what_is_open(
+    known, changes, ticked, following
+):
+    task = UnorderedTask(workshop.Workshop(), checklist_of(known.model))
+    worth = [goal.reward for goal in known.model.subgoals_]
+    assert len(worth) == workshop.K
+    s, features = task.start(None), np.cumsum([[0, 0, 0], *changes], axis=0)
+    for t, (goal, subtask) in enumerate(zip(ticked, following)):
+        before = int(s.subtask)
+        s, out = task.follow(s, features[t], features[t + 1])
+        assert (int(out.goal), int(s.subtask)) == (goal, subtask)
+        assert float(out.reward) == pytest.approx(worth[goal] if goal >= 0 else 0.0)
+        assert bool(out.reached) == (subtask > before)
+        assert int(s.position.cell) == int(s.reached.sum()) == sum(g >= 0 for g in ticked[: t + 1])
+    assert float(s.given) == pytest.approx(sum(worth[goal] for goal in ticked if goal >= 0))
 
 
 def test_a_manager_follows_kinds_as_its_agents_do(unordered):

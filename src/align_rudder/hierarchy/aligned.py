@@ -168,14 +168,14 @@ class AlignedTask(eqx.Module):
             sub-task; "step", at each step; "goals", the same for every sub-goal; "task", only the
             1 for solving the task; "dense", the task's hand-made reward.
         patience: Steps without reaching a sub-goal after which training cuts an episode off.
-        beside: Whether 1 for solving the task is paid beside it.
+        beside: What is paid for solving the task beside it.
     """
 
     task: Task = eqx.field(static=True)
     tables: AlignmentTables
     pay: str = eqx.field(static=True, default="subgoal")
     patience: int = eqx.field(static=True, default=500)
-    beside: bool = eqx.field(static=True, default=False)
+    beside: float = eqx.field(static=True, default=0.0)
 
     def __check_init__(self) -> None:
         Choice(PAYS).check(self.pay, "pay")
@@ -242,7 +242,7 @@ class AlignedTask(eqx.Module):
         elif self.pay == "dense":
             reward = task.dense_reward(s.state, state)
         if self.beside:
-            reward = reward + solved
+            reward = reward + self.beside * solved
         cut = ~over & (new.idle >= self.patience)
         new = new._replace(state=state)
         return new, out._replace(reward=reward, over=over, solved=solved, cut=cut)

@@ -23,7 +23,7 @@ from align_rudder.runs.rows import Rows
 
 if TYPE_CHECKING:
     from align_rudder.hierarchy.settings import Training
-    from align_rudder.hierarchy.unordered import Kinds
+    from align_rudder.hierarchy.unordered import Checklist
 
 __all__ = ["Progress", "TrainingFolder", "load_agent", "load_manager", "steps_so_far"]
 
@@ -169,7 +169,7 @@ class TrainingFolder:
 
 
 def steps_so_far(
-    folder: str | Path, training: Training, tables: AlignmentTables | Kinds
+    folder: str | Path, training: Training, tables: AlignmentTables | Checklist
 ) -> int | None:
     """Return how many steps a training has made that is not finished; None if it is, or unknown."""
     path = Path(folder) / "checkpoint.npz"
@@ -206,7 +206,7 @@ def load_manager(
     return whole, _load(Path(folder) / "manager.npz", like, training, task.tables)[0]
 
 
-def _load(path: Path, like: Any, training: Training, tables: AlignmentTables | Kinds) -> Any:
+def _load(path: Path, like: Any, training: Training, tables: AlignmentTables | Checklist) -> Any:
     """Return a tree and its notes; files of version 0.1 have other names for hyper-parameters."""
     configuration = training.configuration(tables)
     return load_tree(path, like, configuration, upgrade=current_names)

@@ -50,7 +50,7 @@ class ManagedTask(AlignedTask):
 
 
 class ManagedUnorderedTask(ManagedTask, UnorderedTask):
-    """The same where each kind of event is paid once: agent k knows that k kinds there were."""
+    """The same where sub-goals are ticked off: agent k is told that it is the turn of the k-th."""
 
 
 def managed(task: AlignedTask, agent: Policy) -> ManagedTask:

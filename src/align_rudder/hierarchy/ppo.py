@@ -53,7 +53,7 @@ _NAMES_OF_0_1 = {
     "max_norm": "max_grad_norm",
     "cloning": "bc_coef",
 }
-LATER = {"beside": False, "goals": "alignment", "revisit": 0, "backplay": False}
+LATER = {"beside": 0.0, "goals": "alignment", "revisit": 0, "backplay": False}
 """Entries that configurations written before do not have, and what they were then."""
 
 

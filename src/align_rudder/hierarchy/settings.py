@@ -23,11 +23,12 @@ from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
 from align_rudder.hierarchy.aligned import PAYS, AlignedTask, AlignmentTables, PlainTask
 from align_rudder.hierarchy.ppo import LATER, PPO, current_names, without_later
 from align_rudder.hierarchy.task import Task
-from align_rudder.hierarchy.unordered import Kinds, tracked_task
+from align_rudder.hierarchy.unordered import Checklist, tracked_task
 
 __all__ = ["GOALS", "Training"]
 
-GOALS = ("alignment", "items", "one", "kinds")
+GOALS = ("alignment", "items", "checklist", "one", "kinds")
+_CHECKLISTS = ("checklist", "kinds")
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,11 @@ class Training:
         seed: Seed.
         ppo: Hyper-parameters of PPO.
         pay: What agents are paid; see `AlignedTask`.
-        beside: Whether the task's own 1 is paid beside the reward of sub-goals.
+        beside: What the task itself pays for being solved, beside the reward of sub-goals.
         goals: Where sub-goals come from: "alignment" of all demonstrations; "items", the same with
-            events of items alone; "one", all events of a single demonstration in their order;
-            "kinds", each kind of event once, in any order.
+            events of items alone, paid in order; "checklist", those of "items" in any order; "one",
+            all events of a single demonstration in their order; "kinds", each kind of event once,
+            in any order.
         patience: Steps without a new sub-goal after which training cuts an episode off.
         plain: Whether the learner knows nothing of demonstrations and alignment.
         separate: Whether each sub-task has a network of its own.
@@ -64,7 +66,7 @@ class Training:
     seed: int = 0
     ppo: PPO = field(default_factory=PPO)
     pay: str = "subgoal"
-    beside: bool = False
+    beside: float = 0.0
     goals: str = "alignment"
     patience: int = 500
     plain: bool = False
@@ -92,25 +94,27 @@ class Training:
             manager=(self.manager, Number(0, below=1)),
             pay=(self.pay, Choice(PAYS)),
             goals=(self.goals, Choice(GOALS)),
+            beside=(self.beside, Number(0)),
         )
         if self.plain and self.pay not in ("task", "dense"):
             raise ValueError(f"a plain learner is paid 'task' or 'dense', not {self.pay!r}")
-        if self.plain and self.goals == "kinds":
+        if self.plain and self.goals in _CHECKLISTS:
             raise ValueError(
-                "a plain learner has no sub-goals of its own; goals='kinds' cannot be had at the "
-                "same time: take 'alignment', by which it is counted how far it comes"
+                f"a plain learner has no sub-goals of its own; goals={self.goals!r} cannot be had "
+                "at the same time: take 'alignment', by which it is counted how far it comes"
             )
         if self.beside and (self.pay in ("task", "dense") or self.ppo.own_subtask):
             how = "own_subtask" if self.ppo.own_subtask else f"pay={self.pay!r}"
             raise ValueError(
-                f"beside=True pays 1 for the task beside the reward of sub-goals; with {how} it "
-                "cannot be had: leave it out, or take pay 'subgoal', 'step' or 'goals' for agents "
-                "that learn for all that follows"
+                f"beside={self.beside:g} is paid for the task beside the reward of sub-goals; with "
+                f"{how} it cannot be had: leave it out, or take pay 'subgoal', 'step' or 'goals' "
+                "for agents that learn for all that follows"
             )
-        if self.ppo.own_subtask and self.goals == "kinds":
+        if self.ppo.own_subtask and self.goals in _CHECKLISTS:
             raise ValueError(
-                "with own_subtask agents are paid for their own sub-goals, but with goals='kinds' "
-                "no sub-goal is an agent's own; take goals 'alignment', 'items' or 'one'"
+                "with own_subtask agents are paid for their own sub-goals, but with "
+                f"goals={self.goals!r} no sub-goal is an agent's own; take goals 'alignment', "
+                "'items' or 'one'"
             )
         if self.ppo.own_subtask and self.pay != "subgoal":
             raise ValueError(
@@ -118,12 +122,13 @@ class Training:
                 "had at the same time"
             )
 
-    def aligned(self, task: Task, tables: AlignmentTables | Kinds) -> AlignedTask:
+    def aligned(self, task: Task, tables: AlignmentTables | Checklist) -> AlignedTask:
         """Return the task as agents are trained on it."""
-        if isinstance(tables, Kinds) != (self.goals == "kinds"):
+        if isinstance(tables, Checklist) != (self.goals in _CHECKLISTS):
             raise ValueError(
-                f"goals is {self.goals!r}, and the tables are {type(tables).__name__}; 'kinds' "
-                "needs Kinds, as kinds_of makes them, and all others AlignmentTables"
+                f"goals is {self.goals!r}, and the tables are {type(tables).__name__}; "
+                f"{' and '.join(map(repr, _CHECKLISTS))} need a Checklist, as checklist_of and "
+                "kinds_of make it, and all others AlignmentTables"
             )
         if self.plain and isinstance(tables, AlignmentTables):
             return PlainTask(task, tables, self.pay, self.patience)
@@ -135,7 +140,7 @@ class Training:
             return new_separate_agents(task, key, self.hidden, self.symmetric)
         return new_agent(task, key, self.hidden, self.symmetric, conditioned=not self.plain)
 
-    def configuration(self, tables: AlignmentTables | Kinds) -> dict[str, Any]:
+    def configuration(self, tables: AlignmentTables | Checklist) -> dict[str, Any]:
         """Return what checkpoints must agree on."""
         found = {**without_later(asdict(self)), "alignment": tables.digest}
         return json.loads(json.dumps(found))

@@ -27,7 +27,7 @@ from align_rudder.hierarchy.ppo import PPO, Losses, Metrics, RunnerState
 from align_rudder.hierarchy.resets import new_starts
 from align_rudder.hierarchy.settings import Training
 from align_rudder.hierarchy.task import Task
-from align_rudder.hierarchy.unordered import Kinds, tracked_task
+from align_rudder.hierarchy.unordered import Checklist, tracked_task
 from align_rudder.runs.checkpoint import digest
 from align_rudder.runs.interrupt import stop_on_signal
 from align_rudder.runs.lock import only_here
@@ -253,7 +253,7 @@ class Trainer:
 
 def train(
     task: Task,
-    tables: AlignmentTables | Kinds,
+    tables: AlignmentTables | Checklist,
     demonstrations: Sequence[tuple[Any, np.ndarray]],
     training: Training,
     folder: str | Path,
@@ -269,7 +269,7 @@ def train(
 
     Args:
         task: The task.
-        tables: Tables of the alignment, or kinds of event.
+        tables: Tables of the alignment, or a checklist.
         demonstrations: States and actions of each.
         training: Configuration.
         folder: Where files are kept.

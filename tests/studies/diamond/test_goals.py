@@ -9,7 +9,7 @@ from diamond_training import setup  # noqa: E402
 
 from align_rudder.hierarchy.aligned import AlignedTask, AlignmentTables  # noqa: E402
 from align_rudder.hierarchy.settings import GOALS  # noqa: E402
-from align_rudder.hierarchy.unordered import Kinds, UnorderedTask  # noqa: E402
+from align_rudder.hierarchy.unordered import Checklist, UnorderedTask  # noqa: E402
 from align_rudder.studies.diamond.goals import subgoals_of  # noqa: E402
 from align_rudder.studies.diamond.results import aligned_task, count_demonstrations  # noqa: E402
 from align_rudder.tasks.diamond.names import goal_names  # noqa: E402
@@ -29,11 +29,12 @@ def events_in(encoded):
 @pytest.mark.parametrize("name", GOALS)
 def test_the_demonstrations_give_subgoals_of_each_sort(goals, name):
     found = goals[name]
-    assert isinstance(found.tables, Kinds if name == "kinds" else AlignmentTables)
+    free = name in ("checklist", "kinds")
+    assert isinstance(found.tables, Checklist if free else AlignmentTables)
     assert len(found.symbols) == found.tables.n_subtasks
     assert found.symbols[-1].split()[0] == "diamond+1"
     task = aligned_task(setup(), name)
-    assert type(task) is (UnorderedTask if name == "kinds" else AlignedTask)
+    assert type(task) is (UnorderedTask if free else AlignedTask)
     assert len({tables.tables.digest for tables in goals.values()}) == len(GOALS)
 
 
@@ -47,6 +48,12 @@ def test_events_of_items_alone_know_no_achievements(goals):
     names = goal_names(goals["items"].symbols)
     order = [names.index(f"{kind} pickaxe") for kind in ("wood", "stone", "iron")]
     assert order == sorted(order)
+
+
+def test_a_checklist_has_the_subgoals_of_the_items(goals):
+    assert goals["checklist"].symbols == goals["items"].symbols
+    assert goals["checklist"].tables.ordered
+    assert not goals["kinds"].tables.ordered
 
 
 def test_all_events_of_one_demonstration_are_its_subgoals(goals):
@@ -64,7 +71,7 @@ def test_kinds_are_what_most_demonstrations_hold_and_each_is_there_once(goals):
         assert (share >= 0.8) == (symbol in symbols)
 
 
-@pytest.mark.parametrize("name", ["items", "one", "kinds"])
+@pytest.mark.parametrize("name", ["items", "checklist", "one", "kinds"])
 def test_demonstrations_reach_the_subgoals(name, compiled_quickly):
     counts = count_demonstrations(setup(), name)
     assert counts["reached"][-1] == counts["solved"] == 10

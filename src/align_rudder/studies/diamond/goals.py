@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from align_rudder.hierarchy.aligned import AlignmentTables, tables_of
-from align_rudder.hierarchy.unordered import Kinds, kinds_of
+from align_rudder.hierarchy.unordered import Checklist, checklist_of, kinds_of
 from align_rudder.model import AlignRudder
 from align_rudder.presets import PAPER
 from align_rudder.tasks.diamond.demos import Setup, events_of, fit_demonstrations
@@ -19,12 +19,12 @@ class SubGoals(NamedTuple):
 
     Attributes:
         task: The task whose features they are found in.
-        tables: Tables of the alignment, or kinds of event.
+        tables: Tables of the alignment, or a checklist.
         symbols: What each is called.
     """
 
     task: DiamondTask
-    tables: AlignmentTables | Kinds
+    tables: AlignmentTables | Checklist
     symbols: list[str]
 
 
@@ -33,18 +33,19 @@ def subgoals_of(setup: Setup, goals: str = "alignment") -> SubGoals:
 
     Args:
         setup: Task, demonstrations and the model of them.
-        goals: As in `Training`: "alignment", "items", "one" (the shortest) or "kinds".
+        goals: As in `Training`: "alignment", "items", "checklist", "one" (the shortest) or "kinds".
     """
     task, demos = setup.task, setup.demos
     if goals == "kinds":
         return SubGoals(task, *kinds_of(setup.model))
     model = setup.model
-    if goals == "items":
+    if goals in ("items", "checklist"):
         task = DiamondTask(task.map_size, task.max_steps, flags=False)
-        model = fit_demonstrations(task, demos)
+        model = fit_demonstrations(task, demos, in_order=True)
     elif goals == "one":
         # Given twice: an alignment needs two, and of two that are equal every event is kept.
         shortest = min(demos, key=lambda demo: len(demo.actions)).episode(task)
         alone = AlignRudder(events_of(task), strategies=1, subgoal_threshold=0.0, **PAPER)
         model = alone.fit([shortest, shortest])
-    return SubGoals(task, tables_of(model), [str(goal.symbol) for goal in model.subgoals_])
+    tables = checklist_of(model) if goals == "checklist" else tables_of(model)
+    return SubGoals(task, tables, [str(goal.symbol) for goal in model.subgoals_])

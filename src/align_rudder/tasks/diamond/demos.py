@@ -121,13 +121,23 @@ def prepare(path: str | os.PathLike[str] | None = None) -> Setup:
     return Setup(task, demos, fit_demonstrations(task, demos))
 
 
-def fit_demonstrations(task: DiamondTask, demos: Sequence[Demonstration]) -> AlignRudder:
-    """Return the model: events found in the changes of items and achievements, aligned."""
+def fit_demonstrations(
+    task: DiamondTask, demos: Sequence[Demonstration], in_order: bool = False
+) -> AlignRudder:
+    """Return the model: events found in the changes of the task's features, aligned.
+
+    Args:
+        task: The task.
+        demos: The demonstrations.
+        in_order: Whether events are paid in order, as the library does by default; otherwise as
+            the paper has it. What crafting takes is spent, not lost, so that nothing is undone.
+    """
     without = [i for i, demo in enumerate(demos) if not demo.solved]
     if without:
         raise ValueError(f"demonstrations {without} found no diamond; give only runs that did")
     episodes = [demo.episode(task) for demo in demos]
-    return AlignRudder(events_of(task), strategies=1, **PAPER).fit(episodes)
+    form = {"done": False, "undo": None} if in_order else PAPER
+    return AlignRudder(events_of(task), strategies=1, **form).fit(episodes)
 
 
 def events_of(task: DiamondTask) -> DeltaEvents:
