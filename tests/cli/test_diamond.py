@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium as gym
@@ -15,6 +16,8 @@ jax = pytest.importorskip("jax")
 pytest.importorskip("craftax")
 from diamond_training import SMALL, at, setup, trained  # noqa: E402, F401
 
+from align_rudder.cli import diamond as commands  # noqa: E402
+from align_rudder.studies.diamond.methods import training_of  # noqa: E402
 from align_rudder.tasks.diamond import demos as demos_module  # noqa: E402
 from align_rudder.tasks.diamond.demos import load_demonstrations  # noqa: E402
 
@@ -89,6 +92,14 @@ def test_too_few_demonstrations_are_kept_all_the_same(tmp_path, monkeypatch, cap
         (["demos", "--n", "1"], "--n is 1"),
         (["demos", "--noise", "1"], "--noise is 1.0; a number at least 0 and below 1"),
         (["train", "--steps", "1e30"], "a whole number from 1 to 1e12"),
+        (["train", "--set", "beside"], "--set beside: NAME=VALUE is needed, with one of backplay"),
+        (["train", "--set", "seed=1"], "--set seed=1: NAME=VALUE is needed"),
+        (["train", "--set", "beside=true"], "--set beside is True; a finite number"),
+        (["train", "--set", "beside=x"], "--set beside=x: a number, true, false or a list"),
+        (["train", "--set", "revisit=2", "revisit=3"], "--set revisit=3: revisit is given twice"),
+        (["train", "--gamma", "0.9", "--set", "gamma=0.8"], "--set gamma=0.8: gamma is given twic"),
+        (["train", "--set", "revisit=-1"], "revisit is -1; a whole number of at least 0"),
+        (["train", "--set", "goals=none"], "goals is 'none'; one of 'alignment'"),
         (["train", "--process", "3"], "process 3 of 1 needs the address of the first"),
         (["evaluate", "done", "--markdown", "done/evaluation.json"], "would be overwritten"),
         (["evaluate", "done", "--figures", "done/training.json/x"], "training.json is a file"),
@@ -104,6 +115,19 @@ def test_what_cannot_be_done_is_said_at_once(given, says, tmp_path, monkeypatch,
     assert main(["diamond", *given]) == 2
     assert says in capsys.readouterr().err
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == before
+
+
+def test_fields_of_a_training_are_set_by_name(monkeypatch, tmp_path):
+    seen = []
+    monkeypatch.setattr(commands, "train_method", lambda training, *rest: seen.append(training))
+    fields = ["beside=0.3", "goals=checklist", "revisit=50", "hidden=[64,64]", "gamma=1"]
+    options = ["--out", str(tmp_path / "run"), "--evaluations", "3", "--set", *fields]
+    assert main(["diamond", "train", *options, "symmetric=False"]) == 0
+    (training,) = seen
+    plain = training_of("align-rudder", evaluations=3)
+    ppo = replace(plain.ppo, revisit=50, gamma=1.0)
+    told = {"beside": 0.3, "goals": "checklist", "hidden": (64, 64), "symmetric": False}
+    assert training == replace(plain, ppo=ppo, **told)
 
 
 # Training and evaluation

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import tyro
@@ -19,7 +21,14 @@ from align_rudder.cli.options import (
     check_options,
     check_seed,
 )
-from align_rudder.files import Number, check_outputs, write_figure, write_json, write_text
+from align_rudder.files import (
+    Number,
+    check_outputs,
+    kind_like,
+    write_figure,
+    write_json,
+    write_text,
+)
 from align_rudder.runs.progress import bars_or_lines
 from align_rudder.studies.diamond.methods import OURS, MethodName, train_method, training_of
 
@@ -127,6 +136,9 @@ class Train:
     """New worlds of each evaluation; 512, or 1,024 from 50 M steps on, if left out."""
     evaluations: int | None = None
     """Evaluations during training; 5, or 16 from 50 M steps on, if left out."""
+    set: tuple[str, ...] = ()
+    """Other fields of `hierarchy.Training` and its `PPO`, as NAME=VALUE: --set beside=0.3
+    goals=checklist revisit=50."""
     coordinator: str | None = None
     """Address of the first process (host:port), where several train together."""
     processes: int = 1
@@ -148,23 +160,58 @@ class Train:
         from align_rudder.hierarchy.devices import find_devices
         from align_rudder.tasks.diamond.demos import prepare
 
+        given = {
+            "n_envs": self.envs,
+            "gamma": self.gamma,
+            "ent_coef": self.entropy,
+            "hidden": self.hidden,
+            "pool": self.pool,
+            "worlds": self.worlds,
+            "evaluations": self.evaluations,
+        }
+        given = {name: value for name, value in given.items() if value is not None}
         training = training_of(
-            self.method,
-            int(self.steps),
-            self.seed,
-            n_envs=self.envs,
-            gamma=self.gamma,
-            ent_coef=self.entropy,
-            hidden=self.hidden,
-            pool=self.pool,
-            worlds=self.worlds,
-            evaluations=self.evaluations,
+            self.method, int(self.steps), self.seed, **given, **_fields(self.set, given)
         )
         devices = find_devices(self.device, self.coordinator, self.processes, self.process)
         folder = self.out or f"runs/{self.method}-{self.steps:.3g}-{self.seed}".replace("+", "")
         train_method(training, folder, prepare(self.demos), devices, bars_or_lines())
         if devices.first:
             print(f"trained; see {folder}, or: align-rudder diamond evaluate {quote(folder)}")
+
+
+def _fields(settings: Sequence[str], given: Collection[str]) -> dict[str, Any]:
+    """Return fields of a training from NAME=VALUE; those that are given otherwise are refused."""
+    from align_rudder.hierarchy.ppo import PPO
+    from align_rudder.hierarchy.settings import Training
+
+    own = {"ppo", "steps", "seed", "name"}
+    kinds = {**vars(Training()), **vars(PPO())}
+    found: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or name not in kinds or name in own:
+            raise ValueError(
+                f"--set {setting}: NAME=VALUE is needed, with one of "
+                f"{', '.join(sorted({*kinds} - own))}"
+            )
+        if name in found or name in given:
+            raise ValueError(f"--set {setting}: {name} is given twice")
+        value = text if isinstance(kinds[name], str) else _value(setting, text)
+        if isinstance(kinds[name], float) and type(value) is int:
+            value = float(value)
+        kind_like(kinds[name]).check(value, f"--set {name}")
+        found[name] = tuple(value) if isinstance(value, list) else value
+    return found
+
+
+def _value(setting: str, text: str) -> Any:
+    try:
+        return json.loads(text.lower())
+    except ValueError as error:
+        raise ValueError(
+            f"--set {setting}: a number, true, false or a list like [512,512] is needed"
+        ) from error
 
 
 @dataclass

@@ -107,9 +107,15 @@ class PPO:
     def __post_init__(self) -> None:
         for name in ("n_envs", "n_steps", "n_epochs", "n_minibatches"):
             Whole(1).check(getattr(self, name), name)
+        for name in ("revisit", "burn_in"):
+            Whole().check(getattr(self, name), name)
+        for name in ("ent_coef", "vf_coef", "bc_coef"):
+            Number(0).check(getattr(self, name), name)
+        for name in ("learning_rate", "clip_eps", "max_grad_norm", "reward_scale"):
+            Number(above=0).check(getattr(self, name), name)
+        for name in ("gae_lambda", "fresh"):
+            Number(0, 1).check(getattr(self, name), name)
         Number(above=0, high=1).check(self.gamma, "gamma")
-        Number(0).check(self.ent_coef, "ent_coef")
-        Whole().check(self.revisit, "revisit")
         if self.batch_size % self.n_minibatches:
             raise ValueError(
                 f"a batch of {self.n_envs} × {self.n_steps} steps cannot be split into "
