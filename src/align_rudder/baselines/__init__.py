@@ -1,7 +1,8 @@
 """What Align-RUDDER is compared with, and its own learner on tables, all compiled.
 
-Q-learning and Q(λ), Align-RUDDER, events without aligning, DQfD, SQIL, GAIL (also on event logs),
-RUDDER, IRCR and RRD; `protocol` says how a trial is run and judged, `lstm` is RUDDER's network.
+Q-learning and Q(λ), Align-RUDDER, events without aligning (also round and round), DQfD, SQIL, GAIL
+(also on event logs), RUDDER, IRCR and RRD; `protocol` says how a trial is run and judged, `lstm` is
+RUDDER's network.
 """
 
 from align_rudder.baselines.dqfd import learn_dqfd
@@ -16,6 +17,7 @@ from align_rudder.baselines.protocol import (
     Trial,
     behavioural_cloning,
 )
+from align_rudder.baselines.rounds import learn_rounds
 from align_rudder.baselines.rrd import learn_rrd
 from align_rudder.baselines.rudder import learn_rudder
 from align_rudder.baselines.sqil import learn_sqil
@@ -35,6 +37,7 @@ __all__ = [
     "learn_gail_events",
     "learn_ircr",
     "learn_q",
+    "learn_rounds",
     "learn_rrd",
     "learn_rudder",
     "learn_sqil",

@@ -164,6 +164,14 @@ METHODS: dict[str, RecipeMethod] = {
         knows=f"{_LOGS}, how many kinds it saw",
         first=_SETTLED_FIRST,
     ),
+    "rounds": RecipeMethod(
+        "events without aligning, round and round",
+        "#2E8B57",
+        "8",
+        _SETTLED,
+        knows=f"{_LOGS}, which kind is next",
+        first=_SETTLED_FIRST,
+    ),
     "gail-events": RecipeMethod(
         "GAIL on events, absorbing end",
         "gray",

@@ -32,6 +32,7 @@ class Setting:
         detours: Share of items before which logs make a detour.
         missing: Probability with which each event of a log is lost.
         foreign: Logs that are shuffled.
+        pace: Time limit, in steps for each item.
         method: Name of the method.
         variant: Index of a configuration of the method; -1 for the chosen one.
     """
@@ -42,6 +43,7 @@ class Setting:
     detours: float = 0.5
     missing: float = 0.0
     foreign: int = 0
+    pace: int = 25
     method: str = ""
     variant: int = -1
 
@@ -52,6 +54,7 @@ class Setting:
         "detours": Number(0, 1),
         "missing": Number(0, 1),
         "foreign": Whole(0),
+        "pace": Whole(1),
         "method": Text(),
         "variant": Whole(-1),
     }
@@ -84,6 +87,7 @@ _WITH_LOGS = (
     "in-turn",
     "median-in-turn",
     "unordered",
+    "rounds",
     "gail-events",
 )
 
@@ -92,6 +96,12 @@ AXES = (
     Axis("logs", "logs, 12 items", tuple(Setting(12, logs=n) for n in LOGS)),
     Axis("detours", "detours, 12 items", tuple(Setting(12, detours=x) for x in (0.0, 0.5, 1.0))),
     Axis("wrong", "wrong items undo, 4 items", (Setting(4, "undo"),)),
+    Axis(
+        "pace",
+        "steps for each item until the time is over, 12 items",
+        tuple(Setting(12, pace=n) for n in (25, 16, 12)),
+        (*_WITH_LOGS, "gail-inventory"),
+    ),
     Axis(
         "missing",
         "events missing in the logs, 12 items",

@@ -13,6 +13,7 @@ from align_rudder.baselines import (
     learn_gail_events,
     learn_ircr,
     learn_q,
+    learn_rounds,
     learn_rrd,
     learn_unordered,
 )
@@ -129,6 +130,11 @@ def _unordered(setting: Setting, seed: int, **options: Any) -> Result:
     return learn_unordered(mdp, [], seed=seed, model=model, **options)
 
 
+def _rounds(setting: Setting, seed: int, **options: Any) -> Result:
+    mdp, model = environment(setting, seed).mdp, model_of(setting, seed)
+    return learn_rounds(mdp, [], seed=seed, model=model, **options)
+
+
 def _gail_events(setting: Setting, seed: int, **options: Any) -> Result:
     mdp, env = recall(setting, seed), environment(setting, seed)
     shown = [remembered_pairs(log, env.symbols) for log in logs_of(setting, seed)]
@@ -162,6 +168,7 @@ LEARNERS: dict[str, Callable[..., Result]] = {
     "in-turn": _in_turn,
     "median-in-turn": _median_in_turn,
     "unordered": _unordered,
+    "rounds": _rounds,
     "gail-events": _gail_events,
     "q-memory": _with_memory(learn_q),
     "rrd": _with_memory(learn_rrd),

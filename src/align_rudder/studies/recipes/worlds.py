@@ -32,15 +32,23 @@ __all__ = [
 
 
 @lru_cache(maxsize=256)
-def _layout(length: int, wrong: str, seed: int, log: int = -1, hidden: bool = True) -> RecipesEnv:
+def _layout(
+    length: int, wrong: str, seed: int, log: int = -1, hidden: bool = True, pace: int = 25
+) -> RecipesEnv:
     """Return the layout that is learned, or that of a log of the same recipe."""
-    seeds = seed if log < 0 else [seed, log]
-    return RecipesEnv(length, seed=seeds, recipe_seed=seed, wrong=wrong, hidden=hidden)
+    return RecipesEnv(
+        length,
+        seed=seed if log < 0 else [seed, log],
+        recipe_seed=seed,
+        wrong=wrong,
+        hidden=hidden,
+        horizon=pace * length,
+    )
 
 
 def environment(setting: Setting, seed: int, hidden: bool = True) -> RecipesEnv:
     """Return the layout that is learned."""
-    return _layout(setting.length, setting.wrong, seed, hidden=hidden)
+    return _layout(setting.length, setting.wrong, seed, hidden=hidden, pace=setting.pace)
 
 
 @lru_cache(maxsize=4096)
@@ -116,13 +124,13 @@ def in_order(log: Sequence[str], undo: Undo | None = None) -> AlignRudder:
 
 
 @lru_cache(maxsize=64)
-def _recall(length: int, wrong: str, seed: int) -> TabularMDP:
-    return remembering(_layout(length, wrong, seed).mdp)
+def _recall(length: int, wrong: str, seed: int, pace: int) -> TabularMDP:
+    return remembering(_layout(length, wrong, seed, pace=pace).mdp)
 
 
 def recall(setting: Setting, seed: int) -> TabularMDP:
     """Return the table of a task for an agent that remembers the last event."""
-    return _recall(setting.length, setting.wrong, seed)
+    return _recall(setting.length, setting.wrong, seed, setting.pace)
 
 
 def stage_pairs(env: RecipesEnv, log: Sequence[str]) -> np.ndarray:
