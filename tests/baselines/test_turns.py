@@ -96,3 +96,15 @@ def test_no_model_or_no_turn_is_refused(tasks):
         learn_align_rudder(env.mdp, [], model=[])
     with pytest.raises(ValueError, match="turns is 0; a whole number of at least 1"):
         learn_align_rudder(env.mdp, [], model=model, turns=0)
+
+
+def test_a_first_model_that_is_right_has_every_third_turn():
+    """One that is right but needs several turns is not crowded out by many that are wrong."""
+    env, _, model = lacking(length=8, seed=1)
+    wrong, right = model.alternatives()
+    alone = learn_align_rudder(env.mdp, [], model=[right], turns=20, trace=0.0, protocol=PROTOCOL)
+    among = learn_align_rudder(
+        env.mdp, [], model=[right] + [wrong] * 30, turns=20, trace=0.0, protocol=PROTOCOL
+    )
+    assert alone.solved and among.solved
+    assert 20 < alone.episodes < among.episodes <= 3 * alone.episodes

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from align_rudder._warnings import AlignRudderWarning
 from align_rudder.baselines.model_tables import account_of, profile_of
 from align_rudder.baselines.protocol import Protocol, Result, Trial
 from align_rudder.baselines.q_tables import run_tables, trace_rule
-from align_rudder.baselines.unordered import common_kinds
-from align_rudder.episodes import Episode
-from align_rudder.events import SymbolEvents
 from align_rudder.files import Number, check_values
 from align_rudder.model import AlignRudder
 from align_rudder.presets import IN_ORDER
@@ -39,7 +35,7 @@ def visits(sequence: Sequence[Hashable], kinds: Sequence[Hashable]) -> int:
 
 def learn_rounds(
     mdp: TabularMDP,
-    demonstrations: Sequence[Episode],
+    logs: Sequence[Sequence[Hashable]],
     *,
     seed: int = 0,
     learning_rate: float = 0.2,
@@ -48,7 +44,7 @@ def learn_rounds(
     settlement: Settlement | str | None = "mean",
     share: float = 0.8,
     initial_mean: float = 0.02,
-    model: AlignRudder,
+    undo: Mapping[Hashable, Hashable] | None = None,
     protocol: Protocol | None = None,
 ) -> Result:
     """Learn to visit the common kinds of event one after the other, in the order of their names.
@@ -58,8 +54,8 @@ def learn_rounds(
     settlement are those of `learn_align_rudder`; no order is taken from the logs.
 
     Args:
-        mdp: The environment.
-        demonstrations: Must be empty: what is learned from are the logs of `model`.
+        mdp: The environment, with named events; success returns 1.
+        logs: Sequences of events of successful runs.
         seed: Seed of the trial.
         learning_rate: Learning rate.
         trace: λ of the trace.
@@ -68,8 +64,7 @@ def learn_rounds(
             from the shares alone.
         share: A kind is on the tour if this share of the logs holds it.
         initial_mean: Mean value of an action at first.
-        model: A model of event logs (`fit_events`), of which logs and losses are taken and no
-            alignment.
+        undo: Which event takes back which, as in `AlignRudder`.
         protocol: How the trial is run and judged.
     """
     kind = None if settlement is None else Settlement.of(settlement)
@@ -79,32 +74,23 @@ def learn_rounds(
         gamma=(gamma, Number(0, 1)),
         share=(share, Number(above=0, high=1)),
     )
-    encoder = model.events_.base
-    if not isinstance(encoder, SymbolEvents):
+    held = [set(log) for log in logs]
+    names = set().union(*held)
+    kinds = sorted((k for k in names if np.mean([k in log for log in held]) >= share), key=str)
+    if not kinds:
         raise ValueError(
-            f"rounds are of named events; the model was fitted with {type(encoder).__name__}, give "
-            "one of fit_events"
+            f"no kind of event is in {share:.0%} of the {len(held)} logs; give a smaller share, or "
+            "logs that have events in common"
         )
-    common = [k for k in common_kinds(model, share).tolist() if k < encoder.n_events]  # not "done"
-    ids = sorted(common, key=lambda k: str(encoder.symbols_[k]))
-    if not ids:
-        raise ValueError(f"no kind of event is in {share:.0%} of the logs; give a smaller share")
-    rounds = -(-mdp.horizon // (2 * len(ids)))  # more than fit into an episode
-    tour = _in_order([encoder.symbols_[k] for k in ids] * rounds, model)
-    (events, scorer, cells, part_of, scale, _), _ = profile_of(tour, mdp, None, kind, True, False)
-    offset_of = np.arange(len(cells)) % len(ids) * mdp.n_observations
-    # A visit is worth so much that the logs are paid their return on average.
-    logs = [model.encoded_[i].sequence.tolist() for i in model.used_.tolist()]
-    low, high = model.return_range_
-    made = float(np.mean([visits(log, ids) for log in logs]))
-    scale *= (high - low) * len(ids) * rounds / made if made else 0.0
-    profile = (events, scorer, offset_of, part_of, scale, account_of(model, kind))
-    trial = Trial(mdp, demonstrations, protocol, seed, model.returns_)
-    initial = trial.cloned(0.0, initial_mean)
-    return run_tables(trial, initial, profile, len(ids), trace_rule(learning_rate, trace, gamma))
-
-
-def _in_order(sequence: list[Any], model: AlignRudder) -> AlignRudder:
-    """Return a model that pays 1 in all for the events of a sequence, each in its turn."""
+    rounds = -(-mdp.horizon // len(kinds))  # as many as fit into an episode
     with warnings.catch_warnings(action="ignore", category=AlignRudderWarning):
-        return AlignRudder(undo=model.undo, done=False, **IN_ORDER).fit_events([sequence] * 2)
+        model = AlignRudder(undo=undo, done=False, **IN_ORDER).fit_events([kinds * rounds] * 2)
+    # The agent knows its place in a round, not the round; a log's visits are worth 1 on average.
+    (events, scorer, cells, part_of, scale, _), _ = profile_of(model, mdp, None, kind, True, False)
+    offset_of = np.arange(len(cells)) % len(kinds) * mdp.n_observations
+    made = float(np.mean([visits(log, kinds) for log in logs]))
+    scale *= len(kinds) * rounds / made if made else 0.0
+    profile = (events, scorer, offset_of, part_of, scale, account_of(model, kind))
+    trial = Trial(mdp, [], protocol, seed, [1.0] * len(logs))
+    rule = trace_rule(learning_rate, trace, gamma)
+    return run_tables(trial, trial.cloned(0.0, initial_mean), profile, len(kinds), rule)

@@ -13,6 +13,7 @@ from align_rudder.baselines.q_tables import Tables
 
 __all__ = ["Turns"]
 
+_FIRST_EVERY = 3  # turns
 _EARNED = 0.1  # of the way to the target: an evaluation that earns so much is no failure
 
 
@@ -20,7 +21,8 @@ _EARNED = 0.1  # of the way to the target: an evaluation that earns so much is n
 class Turns:
     """Learns with one model after another, each with tables of its own.
 
-    What a model has taught is kept for its next turn, after all others had theirs.
+    What a model has taught is kept for its next turn. The first, which is the best guess, has every
+    third: where it is right and the task takes long to learn, the others cost it little.
 
     Attributes:
         tables: Tables of the models that had a turn, in their order.
@@ -28,6 +30,10 @@ class Turns:
         each: Episodes without a success after which the next one has its turn.
         floor: Return of an episode that failed.
         target: Return at which the trial has succeeded.
+        turn: Index of the model whose turn it is.
+        failed: Its episodes without a success.
+        given: Turns so far.
+        latest: Index of the model that had the last turn, apart from the first's.
     """
 
     tables: list[Tables]
@@ -37,6 +43,8 @@ class Turns:
     target: float
     turn: int = 0
     failed: int = 0
+    given: int = 1
+    latest: int = 0
 
     def train(self, *arguments: Any) -> int:
         """Learn for some more episodes with the model whose turn it is; return the steps taken."""
@@ -53,10 +61,14 @@ class Turns:
         return found
 
     def _go_on(self) -> None:
-        following = next(self.others, None)
-        if following is not None:
-            self.tables.append(following)
-        self.failed, self.turn = 0, (self.turn + 1) % len(self.tables)
+        self.failed, self.turn = 0, 0
+        self.given += 1
+        if self.given % _FIRST_EVERY != 1:
+            following = next(self.others, None)
+            if following is not None:
+                self.tables.append(following)
+            rest = max(len(self.tables) - 1, 1)
+            self.turn = self.latest = (self.latest % rest + 1) % len(self.tables)
 
     def run(self, trial: Trial) -> Result:
         """Run a trial; the result has the values of the model that had the last turn."""

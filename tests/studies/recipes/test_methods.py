@@ -5,7 +5,7 @@ from inspect import signature
 
 import pytest
 
-from align_rudder.baselines import learn_align_rudder, learn_unordered
+from align_rudder.baselines import learn_align_rudder, learn_rounds, learn_unordered
 from align_rudder.studies.recipes.methods import (
     BUDGET,
     METHODS,
@@ -43,6 +43,7 @@ def test_what_is_not_tuned_has_the_defaults_of_the_library():
         ("shortest-log", learn_align_rudder),
         ("common-subsequence", learn_align_rudder),
         ("unordered", learn_unordered),
+        ("rounds", learn_rounds),
     ],
 )
 def test_all_that_learn_as_ours_does_are_tried_with_the_defaults_first(name, learner):
@@ -71,9 +72,13 @@ def test_settings_are_there_once_and_may_be_a_part():
     every = settings_of()
     with_logs = AXES[-1].methods
     assert {"q-memory", "rrd", "ircr-absorbing", "gail-inventory"} == {*METHODS} - {*with_logs}
-    assert len({*every}) == len(every) == 11 * len(METHODS) + 4 * len(with_logs)
+    assert (
+        len({*every})
+        == len(every)
+        == (11 * len(METHODS) + 4 * len(with_logs) + 2 * (len(with_logs) + 1) + 4 * len(with_logs))
+    )
     assert {s.length for s in settings_of(["rrd"], [50])} == {12}
-    assert sum(len(axis.tasks) for axis in AXES) == 13 + 6
+    assert sum(len(axis.tasks) for axis in AXES) == 13 + 6 + 3 + 6
     with pytest.raises(ValueError, match="3 logs were asked for"):
         settings_of([], [3])
     with pytest.raises(ValueError, match="'dqfd' is not known"):

@@ -122,3 +122,25 @@ def test_turns_get_past_a_wrong_consensus(rows, noise):
     ours = np.array(episodes_of(rows, "align-rudder", length=12, **noise))
     assert np.median(ours) <= 0.55 * np.median(in_turn)
     assert p_value(rows, "align-rudder", "in-turn", length=12, **noise) < 0.05
+
+
+TIGHT = {"length": 12, "pace": 12}
+
+
+def test_a_tour_through_the_kinds_does_as_well_where_time_is_long(rows):
+    """Then no order is needed at all, which the pages say."""
+    for length in (12, 24):
+        assert p_value(rows, "defaults", "rounds", length=length) > 0.1
+        assert max(episodes_of(rows, "rounds", length=length)) < 3000
+
+
+@pytest.mark.parametrize("noise", [{}, *POOR])
+def test_where_time_is_short_the_order_decides(rows, noise):
+    clearly = 2e-3 if "missing" in noise else 1e-6
+    for ours in ("align-rudder", "defaults", "consensus-alone"):
+        for rival in ("rounds", "unordered", "gail-events"):
+            assert p_value(rows, ours, rival, **TIGHT, **noise) < clearly
+        assert p_value(rows, ours, "in-turn", **TIGHT, **noise) < 5e-3
+        assert p_value(rows, ours, "shortest-log", **TIGHT, **noise) < 1e-4
+    solved = np.array(episodes_of(rows, "rounds", **TIGHT, **noise)) < 3000
+    assert solved.sum() <= 14

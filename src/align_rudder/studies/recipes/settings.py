@@ -13,12 +13,23 @@ from align_rudder.files import Choice, Kind, Number, Text, Whole
 from align_rudder.studies.method import check_methods
 from align_rudder.studies.recipes.methods import METHODS, OURS, OURS_UNTUNED
 
-__all__ = ["AXES", "FIRST_SEED", "LOGS", "RECIPES", "TRIALS", "Axis", "Setting", "settings_of"]
+__all__ = [
+    "AXES",
+    "FIRST_SEED",
+    "LOGS",
+    "RECIPES",
+    "TIGHT",
+    "TRIALS",
+    "Axis",
+    "Setting",
+    "settings_of",
+]
 
 RECIPES = "recipes"
 FIRST_SEED = 40_000
 TRIALS = 40
 LOGS = (2, 5, 10, 20, 50)
+TIGHT = 12  # steps for each item
 
 
 @dataclass(frozen=True, order=True)
@@ -93,14 +104,18 @@ _WITH_LOGS = (
 
 AXES = (
     Axis("length", "items of the recipe, 10 logs", tuple(Setting(n) for n in (4, 8, 12, 24))),
+    Axis(
+        "length",
+        f"items of the recipe, 10 logs, {TIGHT} steps for each item",
+        tuple(Setting(n, pace=TIGHT) for n in (4, 8, 12, 24)),
+    ),
     Axis("logs", "logs, 12 items", tuple(Setting(12, logs=n) for n in LOGS)),
     Axis("detours", "detours, 12 items", tuple(Setting(12, detours=x) for x in (0.0, 0.5, 1.0))),
     Axis("wrong", "wrong items undo, 4 items", (Setting(4, "undo"),)),
     Axis(
         "pace",
         "steps for each item until the time is over, 12 items",
-        tuple(Setting(12, pace=n) for n in (25, 16, 12)),
-        (*_WITH_LOGS, "gail-inventory"),
+        tuple(Setting(12, pace=n) for n in (25, 16, TIGHT)),
     ),
     Axis(
         "missing",
@@ -112,6 +127,18 @@ AXES = (
         "foreign",
         "shuffled logs among the 10, 12 items",
         tuple(Setting(12, foreign=n) for n in (0, 1, 2)),
+        _WITH_LOGS,
+    ),
+    Axis(
+        "missing",
+        f"events missing in the logs, 12 items, {TIGHT} steps for each",
+        tuple(Setting(12, missing=x, pace=TIGHT) for x in (0.0, 0.05, 0.1)),
+        _WITH_LOGS,
+    ),
+    Axis(
+        "foreign",
+        f"shuffled logs among the 10, 12 items, {TIGHT} steps for each",
+        tuple(Setting(12, foreign=n, pace=TIGHT) for n in (0, 1, 2)),
         _WITH_LOGS,
     ),
 )

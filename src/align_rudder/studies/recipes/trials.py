@@ -131,8 +131,9 @@ def _unordered(setting: Setting, seed: int, **options: Any) -> Result:
 
 
 def _rounds(setting: Setting, seed: int, **options: Any) -> Result:
-    mdp, model = environment(setting, seed).mdp, model_of(setting, seed)
-    return learn_rounds(mdp, [], seed=seed, model=model, **options)
+    env = environment(setting, seed)
+    undo: dict[Hashable, Hashable] = {**env.undo}
+    return learn_rounds(env.mdp, logs_of(setting, seed), seed=seed, undo=undo or None, **options)
 
 
 def _gail_events(setting: Setting, seed: int, **options: Any) -> Result:
