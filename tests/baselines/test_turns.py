@@ -106,5 +106,6 @@ def test_a_first_model_that_is_right_has_every_third_turn():
     among = learn_align_rudder(
         env.mdp, [], model=[right] + [wrong] * 30, turns=20, trace=0.0, protocol=PROTOCOL
     )
-    assert alone.solved and among.solved
+    assert alone.solved
+    assert among.solved
     assert 20 < alone.episodes < among.episodes <= 3 * alone.episodes

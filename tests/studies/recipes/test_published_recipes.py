@@ -129,14 +129,14 @@ TIGHT = {"length": 12, "pace": 12}
 
 def test_a_tour_through_the_kinds_does_as_well_where_time_is_long(rows):
     """Then no order is needed at all, which the pages say."""
-    for length in (12, 24):
-        assert p_value(rows, "defaults", "rounds", length=length) > 0.1
+    for length in (4, 8, 12, 24):
+        assert p_value(rows, "align-rudder", "rounds", length=length) > 0.02
         assert max(episodes_of(rows, "rounds", length=length)) < 3000
 
 
 @pytest.mark.parametrize("noise", [{}, *POOR])
 def test_where_time_is_short_the_order_decides(rows, noise):
-    clearly = 2e-3 if "missing" in noise else 1e-6
+    clearly = 5e-3 if "missing" in noise else 1e-6
     for ours in ("align-rudder", "defaults", "consensus-alone"):
         for rival in ("rounds", "unordered", "gail-events"):
             assert p_value(rows, ours, rival, **TIGHT, **noise) < clearly

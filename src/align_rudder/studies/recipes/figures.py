@@ -5,34 +5,62 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
 from align_rudder.studies.recipes.methods import METHODS, OURS
-from align_rudder.studies.recipes.settings import AXES, Setting
+from align_rudder.studies.recipes.settings import AXES, Axis, Setting
 from align_rudder.studies.recipes.trials import RecipeTrial
 from align_rudder.studies.statistics import Summary
 
 __all__ = ["length_figure", "solved_figure"]
 
-_AS_ANOTHER = ("consensus-alone", "median-in-turn")  # lie on another line where logs are clean
+_AS_ANOTHER = (
+    "consensus-alone",
+    "common-subsequence",
+    "median-in-turn",
+)  # lie on the median string's line where logs are clean
 
 
 def length_figure(found: Sequence[Summary[Setting]], cap: int) -> Figure:
     """Return mean episodes over the items of the recipe, with 95 % confidence bands.
 
-    Beside it is the share of tasks that were solved. Of methods that do the same on clean logs, one
-    is shown.
+    On the left time is long, on the right it is short. Of methods that do the same on clean logs,
+    one is shown.
     """
-    lengths = [task.length for task in AXES[0].tasks]
-    figure = Figure(figsize=(8.6, 4.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    axes = [axis for axis in AXES if axis.name == "length"]
+    figure = Figure(figsize=(9.6, 5.2), layout="constrained")
+    panels = figure.subplots(1, len(axes), sharey=True)
+    for ax, axis in zip(panels, axes, strict=True):
+        _means(ax, axis, found)
+        pace = axis.tasks[0].pace
+        ax.set_title(f"{pace} steps for each item", fontsize=10, loc="left")
+        lengths = [task.length for task in axis.tasks]
+        ax.set_xscale("log")
+        ax.set_xticks(lengths, [str(n) for n in lengths])
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.set_xlabel("items of the recipe")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.axhline(cap, color="black", lw=0.7, ls=":")
+        above = {"xytext": (0, 2), "textcoords": "offset points", "fontsize": 7}
+        ax.annotate("cap", (lengths[0], cap), ha="left", **above)
+    panels[0].set(yscale="log")
+    panels[0].yaxis.set_major_formatter("{x:,.0f}")
+    panels[0].set_ylabel("episodes to a greedy success, mean")
+    legend_outside(figure, panels[0], 3)
+    return figure
+
+
+def _means(ax: Axes, axis: Axis, found: Sequence[Summary[Setting]]) -> None:
+    """Draw a line for each method."""
     for name, method in METHODS.items():
         cells = sorted(
-            (s for s in found if s.setting.method == name and _plain(s.setting)),
+            (s for s in found if replace(s.setting, method="", variant=-1) in axis.tasks
+             and s.setting.method == name),
             key=lambda s: s.setting.length,
-        )
+        )  # fmt: skip
         if not cells or name in _AS_ANOTHER:
             continue
         ours, x = name == OURS, [s.setting.length for s in cells]
@@ -40,28 +68,8 @@ def length_figure(found: Sequence[Summary[Setting]], cap: int) -> Figure:
         look = {"color": color, "marker": method.marker, "markersize": 5, "label": method.label}
         look |= {"lw": 2.2 if ours else 1.3, "zorder": 3 if ours else 2}
         look |= {"ls": "--"} if name == "gail-inventory" else {}
-        left.plot(x, [s.mean for s in cells], **look)
-        left.fill_between(
-            x, [s.low for s in cells], [s.high for s in cells], color=color, alpha=0.15
-        )
-        right.plot(x, [100 * (1 - s.capped / s.trials) for s in cells], **look)
-    for ax in (left, right):
-        ax.set_xscale("log")
-        ax.set_xticks(lengths, [str(n) for n in lengths])
-        ax.xaxis.set_minor_locator(NullLocator())
-        ax.set_xlabel("items of the recipe")
-        ax.spines[["top", "right"]].set_visible(False)
-    left.set(yscale="log")
-    left.yaxis.set_major_formatter("{x:,.0f}")
-    left.set_title("episodes to a greedy success, mean", fontsize=10, loc="left")
-    left.axhline(cap, color="black", lw=0.7, ls=":")
-    left.annotate(
-        "cap", (lengths[0], cap), xytext=(0, 2), textcoords="offset points", fontsize=7, ha="left"
-    )
-    right.set(ylim=(-3, 103))
-    right.set_title("tasks solved, %", fontsize=10, loc="left")
-    legend_outside(figure, left, 3)
-    return figure
+        ax.plot(x, [s.mean for s in cells], **look)
+        ax.fill_between(x, [s.low for s in cells], [s.high for s in cells], color=color, alpha=0.15)
 
 
 def solved_figure(trials: Sequence[RecipeTrial], cap: int) -> Figure:
@@ -88,8 +96,3 @@ def solved_figure(trials: Sequence[RecipeTrial], cap: int) -> Figure:
     ax.spines[["top", "right"]].set_visible(False)
     legend_outside(figure, ax, 2)
     return figure
-
-
-def _plain(setting: Setting) -> bool:
-    """Return whether a setting is on the axis of lengths."""
-    return replace(setting, method="", variant=-1) in AXES[0].tasks

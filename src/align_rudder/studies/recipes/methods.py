@@ -166,7 +166,7 @@ METHODS: dict[str, RecipeMethod] = {
     ),
     "rounds": RecipeMethod(
         "events without aligning, round and round",
-        "#2E8B57",
+        "#C2185B",
         "8",
         _SETTLED,
         knows=f"{_LOGS}, which kind is next",
