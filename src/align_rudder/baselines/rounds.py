@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from align_rudder.presets import IN_ORDER
 from align_rudder.settlement import Settlement
 from align_rudder.tasks.mdp import TabularMDP
 
-__all__ = ["learn_rounds", "visits"]
+__all__ = ["common_symbols", "learn_rounds", "visits"]
 
 
 def visits(sequence: Sequence[Hashable], kinds: Sequence[Hashable]) -> int:
@@ -31,6 +32,19 @@ def visits(sequence: Sequence[Hashable], kinds: Sequence[Hashable]) -> int:
     for symbol in sequence:
         n += bool(kinds) and symbol == kinds[n % len(kinds)]
     return n
+
+
+def common_symbols(logs: Sequence[Sequence[Hashable]], share: float = 0.8) -> list[Any]:
+    """Return the symbols that this share of the logs holds, in the order of their names.
+
+    Example:
+        >>> common_symbols(["cab", "cb", "cbd"])
+        ['b', 'c']
+    """
+    held = [set(log) for log in logs]
+    symbols = set().union(*held)
+    common = (s for s in symbols if np.mean([s in log for log in held]) >= share)
+    return sorted(common, key=str)
 
 
 def learn_rounds(
@@ -74,12 +88,10 @@ def learn_rounds(
         gamma=(gamma, Number(0, 1)),
         share=(share, Number(above=0, high=1)),
     )
-    held = [set(log) for log in logs]
-    names = set().union(*held)
-    kinds = sorted((k for k in names if np.mean([k in log for log in held]) >= share), key=str)
+    kinds = common_symbols(logs, share)
     if not kinds:
         raise ValueError(
-            f"no kind of event is in {share:.0%} of the {len(held)} logs; give a smaller share, or "
+            f"no kind of event is in {share:.0%} of the {len(logs)} logs; give a smaller share, or "
             "logs that have events in common"
         )
     rounds = -(-mdp.horizon // len(kinds))  # as many as fit into an episode

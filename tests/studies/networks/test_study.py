@@ -11,7 +11,7 @@ from align_rudder.runs.workers import Workers
 from align_rudder.studies.networks.figures import curves_figure
 from align_rudder.studies.networks.methods import METHODS, chosen_parameters
 from align_rudder.studies.networks.settings import FIRST_SEED, Setting
-from align_rudder.studies.networks.tables import report_table, summarise
+from align_rudder.studies.networks.tables import report_tables, summarise
 from align_rudder.studies.networks.trials import LEARNERS, NetworkTrial, run_trial
 from align_rudder.studies.networks.tune import FIRST_SEED as TUNED
 from align_rudder.studies.networks.tune import tune_networks
@@ -53,15 +53,15 @@ def test_cut_in_the_middle_it_goes_on_and_doubles_nothing(tmp_path, capsys):
     assert all(METHODS[name].label in shown for name in ("align-rudder", "gail-events"))
     rows = (whole / "networks" / "trials.csv").read_bytes()
     lines = rows.splitlines(keepends=True)
-    assert len(lines) == 1 + 2 * 2
-    assert {line.split(b",")[4] for line in lines[1:]} == {b"60000", b"60001"}
+    assert len(lines) == 1 + 2 * 2 * 2
+    assert {line.split(b",")[5] for line in lines[1:]} == {b"60000", b"60001"}
     cut.mkdir(parents=True)
     (cut / "config.json").write_bytes((whole / "networks" / "config.json").read_bytes())
     (cut / "trials.csv").write_bytes(b"".join(lines[:3]) + lines[3][:9])
     assert main(command(cut.parent)) == 0
     assert (cut / "trials.csv").read_bytes() == rows
     (call,) = json.loads((cut / "time.json").read_text())
-    assert call["trials"] == 2
+    assert call["trials"] == 6
     for name in ("tables.md", "summary.json", "curves.png"):
         assert (cut / name).read_bytes() == (whole / "networks" / name).read_bytes()
     capsys.readouterr()
@@ -87,7 +87,7 @@ TRIALS = [
 
 def test_the_table_has_medians_and_every_seed():
     found = summarise(TRIALS, [Setting(method=m) for m in ("align-rudder", "gail-inventory")])
-    table = report_table(found, 20_000)
+    (table,) = report_tables(found, 20_000)
     ours, other = table.rows
     assert ours[2:] == ["10", "3/3", "90%", "–", "15, 10, 5"]
     assert other[0].endswith("†")

@@ -13,7 +13,13 @@ from align_rudder.studies.networks.worlds import (
     model_of,
     stage_pairs,
 )
-from align_rudder.studies.networks.wrappers import Inventory, LastEvent, Unordered, happened
+from align_rudder.studies.networks.wrappers import (
+    Inventory,
+    LastEvent,
+    Rounds,
+    Unordered,
+    happened,
+)
 from align_rudder.tasks.minigrid_recipe import KINDS, Player, _way
 
 SETTING = Setting(length=4, logs=10)
@@ -107,3 +113,17 @@ def test_stages_of_a_log_are_those_of_the_level():
             pairs.append((stage, facing))
             log.append(info["happened"])
     assert stage_pairs(env, tuple(log)).tolist() == [list(pair) for pair in pairs]
+
+
+def test_a_tour_through_the_kinds_is_paid_round_and_round():
+    a, b, c = sorted(KINDS[:3])
+    logs = [[a, b, a], [b, a, b], [a, b], [a, b, a, b], [b, c, a, b]]
+    env = begun(lambda env: Rounds(env, logs))
+    assert env.kinds == [a, b]  # c is in one of five logs
+    each = 1 / np.mean([3, 2, 2, 4, 2])
+    first, second = (KINDS.index(kind) for kind in (a, b))
+    obs, paid = picked(env, second, first, first, second, first)
+    assert paid == pytest.approx([0, each, 0, each, each])
+    assert (obs == in_blocks(env.unwrapped.gen_obs(), 1, 2)).all()
+    env.reset()
+    assert picked(env, first)[1] == pytest.approx([each])

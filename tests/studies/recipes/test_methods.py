@@ -72,13 +72,9 @@ def test_settings_are_there_once_and_may_be_a_part():
     every = settings_of()
     with_logs = AXES[-1].methods
     assert {"q-memory", "rrd", "ircr-absorbing", "gail-inventory"} == {*METHODS} - {*with_logs}
-    assert (
-        len({*every})
-        == len(every)
-        == (11 * len(METHODS) + 4 * len(with_logs) + 2 * (len(with_logs) + 1) + 4 * len(with_logs))
-    )
+    assert len({*every}) == len(every) == 16 * len(METHODS) + 8 * len(with_logs)
     assert {s.length for s in settings_of(["rrd"], [50])} == {12}
-    assert sum(len(axis.tasks) for axis in AXES) == 13 + 6 + 3 + 6
+    assert sum(len(axis.tasks) for axis in AXES) == 17 + 3 + 12
     with pytest.raises(ValueError, match="3 logs were asked for"):
         settings_of([], [3])
     with pytest.raises(ValueError, match="'dqfd' is not known"):

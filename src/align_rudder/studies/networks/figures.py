@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from align_rudder.show.figures.colors import OKABE_ITO, legend_outside
@@ -15,17 +16,28 @@ __all__ = ["curves_figure"]
 
 
 def curves_figure(trials: Sequence[NetworkTrial], cap: int) -> Figure:
-    """Return success over environment steps: the mean of the seeds, from lowest to highest.
+    """Return success over environment steps, a panel for each time limit.
 
-    A trial that ended early because it was solved goes on with its last value. Methods that are
-    given more than logs are dashed.
+    Lines are the mean of the seeds, bands go from lowest to highest. A trial that ended early
+    because it was solved goes on with its last value. Methods that are given more than logs are
+    dashed.
 
     Args:
         trials: The trials.
         cap: Most steps of a trial.
     """
-    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
-    ax = figure.subplots()
+    paces = sorted({trial.setting.pace for trial in trials})
+    figure = Figure(figsize=(max(4.8 * len(paces), 7.2), 4.6), layout="constrained")
+    panels = figure.subplots(1, len(paces), sharey=True, squeeze=False)[0]
+    for ax, pace in zip(panels, paces, strict=True):
+        _curves(ax, [trial for trial in trials if trial.setting.pace == pace], cap)
+        ax.set_title(f"{pace} steps for each item", fontsize=10, loc="left")
+    panels[0].set_ylabel("success in new rooms, %; mean and range")
+    legend_outside(figure, panels[0], 3)
+    return figure
+
+
+def _curves(ax: Axes, trials: Sequence[NetworkTrial], cap: int) -> None:
     points = max(max(len(trial.curve) for trial in trials), cap // POINT)
     x = np.arange(points + 1) * POINT / 1000
     for name, method in METHODS.items():
@@ -50,10 +62,7 @@ def curves_figure(trials: Sequence[NetworkTrial], cap: int) -> Figure:
         ax.fill_between(x, y.min(axis=0), y.max(axis=0), color=color, alpha=0.12, lw=0)
     ax.axhline(100 * TARGET, color="black", lw=0.7, ls=":")
     ax.set(xlabel="thousand environment steps", ylim=(-2, 102))
-    ax.set_title("success in new rooms, %; mean and range of the seeds", fontsize=10, loc="left")
     ax.spines[["top", "right"]].set_visible(False)
-    legend_outside(figure, ax, 3)
-    return figure
 
 
 def _continued(curve: Sequence[float], points: int) -> list[float]:

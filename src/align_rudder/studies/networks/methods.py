@@ -106,6 +106,14 @@ METHODS: dict[str, NetworkMethod] = {
         knows=f"{_LOGS}, how many kinds it saw",
         first=_PPO_FIRST,
     ),
+    "rounds": NetworkMethod(
+        "events without aligning, round and round",
+        "#C2185B",
+        "8",
+        _PPO,
+        knows=f"{_LOGS}, which kind is next",
+        first=_PPO_FIRST,
+    ),
     "gail-events": NetworkMethod(
         "GAIL on events, absorbing end",
         "gray",

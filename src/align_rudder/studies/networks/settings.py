@@ -18,6 +18,7 @@ __all__ = [
     "LENGTH",
     "LOGS",
     "NETWORKS",
+    "PACES",
     "STEPS",
     "TRIALS",
     "VIEW",
@@ -34,6 +35,8 @@ LOGS = 10
 VIEW = 5
 """Width of the view: with MiniGrid's 7, the 4096 entries of `ProgressSpace` hold ten positions,
 fewer than some of the shortest logs have."""
+PACES = (20, 40)
+"""Time limits, in steps for each item: two and four times what the scripted player needs."""
 STEPS = 400_000
 """Most environment steps of a trial."""
 
@@ -45,18 +48,21 @@ class Setting:
     Attributes:
         length: Items of the recipe.
         logs: Number of logs.
+        pace: Time limit, in steps for each item.
         method: Name of the method.
         variant: Index of a configuration of the method; -1 for the chosen one.
     """
 
     length: int = LENGTH
     logs: int = LOGS
+    pace: int = PACES[-1]
     method: str = ""
     variant: int = -1
 
     COLUMNS: ClassVar[Mapping[str, Kind]] = {
         "length": Whole(1, 100),
         "logs": Whole(1),
+        "pace": Whole(1),
         "method": Text(),
         "variant": Whole(-1),
     }
@@ -71,4 +77,9 @@ def settings_of(methods: Sequence[str] = (), logs: Sequence[int] = ()) -> list[S
     """
     names = tuple(dict.fromkeys(methods)) or tuple(METHODS)
     check_methods(names, METHODS)
-    return [Setting(logs=n, method=name) for n in logs or (LOGS,) for name in names]
+    return [
+        Setting(logs=n, pace=pace, method=name)
+        for n in logs or (LOGS,)
+        for pace in PACES
+        for name in names
+    ]

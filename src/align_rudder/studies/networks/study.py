@@ -30,7 +30,7 @@ from align_rudder.studies.networks.settings import (
     TRIALS,
     settings_of,
 )
-from align_rudder.studies.networks.tables import report_table, summarise
+from align_rudder.studies.networks.tables import report_tables, summarise
 from align_rudder.studies.networks.trials import NetworkTrial, learning_options
 from align_rudder.studies.report import Report
 from align_rudder.studies.trials import FORMAT, Scope, open_trials
@@ -82,6 +82,6 @@ def run_networks(
         found = summarise(shown, settings)
         data = [summary.data() for summary in found]
         figures = {"curves": curves_figure(shown, steps)}
-        report = Report([report_table(found, steps)], figures, data)
+        report = Report(report_tables(found, steps), figures, data)
         report.write(store.folder, partial=len(shown) < len(store.found))
     return report

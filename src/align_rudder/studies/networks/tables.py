@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from align_rudder.studies.networks.settings import Setting
 from align_rudder.studies.networks.trials import TARGET, WINDOW, NetworkTrial
 from align_rudder.studies.tables import Table
 
-__all__ = ["Summary", "report_table", "summarise"]
+__all__ = ["Summary", "report_tables", "summarise"]
 
 
 @dataclass(frozen=True)
@@ -63,19 +63,24 @@ def _summary(setting: Setting, trials: Sequence[NetworkTrial]) -> Summary:
     )
 
 
-def report_table(found: Sequence[Summary], cap: int) -> Table:
-    """Return steps to the target and success of each method.
+def report_tables(found: Sequence[Summary], cap: int) -> list[Table]:
+    """Return steps to the target and success of each method, a table for each time limit.
 
     Args:
         found: The summaries.
         cap: Most steps of a trial.
     """
-    ours = {(s.setting.length, s.setting.logs): s for s in found if s.setting.method == OURS}
+    paces = sorted({summary.setting.pace for summary in found})
+    return [_table([s for s in found if s.setting.pace == pace], cap) for pace in paces]
+
+
+def _table(found: Sequence[Summary], cap: int) -> Table:
+    ours = {replace(s.setting, method=""): s for s in found if s.setting.method == OURS}
     rows = []
     for summary in found:
         setting = summary.setting
         method = METHODS[setting.method]
-        first = ours.get((setting.length, setting.logs), summary)
+        first = ours.get(replace(setting, method=""), summary)
         each = zip(summary.steps, summary.reached, strict=True)
         rows.append(
             [
@@ -89,8 +94,9 @@ def report_table(found: Sequence[Summary], cap: int) -> Table:
             ]
         )
     n = max(summary.trials for summary in found)
-    items = found[0].setting.length
-    title = f"PPO on a level of MiniGrid, {items} items ({n} seed{'s' * (n != 1)})"
+    task = found[0].setting
+    title = f"PPO on a level of MiniGrid, {task.length} items, {task.pace} steps for each"
+    title += f" ({n} seed{'s' * (n != 1)})"
     header = ["method", "is given", "thousand steps", "solved", "success", "p", "each seed"]
     return Table(
         title,

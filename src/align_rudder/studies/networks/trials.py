@@ -21,7 +21,7 @@ from align_rudder.studies.networks.worlds import (
     stage_pairs,
     training_seed,
 )
-from align_rudder.studies.networks.wrappers import Inventory, LastEvent, Unordered, happened
+from align_rudder.studies.networks.wrappers import Inventory, LastEvent, Rounds, Unordered, happened
 from align_rudder.studies.recipes.worlds import in_order
 from align_rudder.studies.trials import values_in
 
@@ -182,6 +182,11 @@ def _unordered(setting: Setting, seed: int, **options: Any) -> Learner:
     return Learner(lambda env: Unordered(env, logs), options)
 
 
+def _rounds(setting: Setting, seed: int, **options: Any) -> Learner:
+    logs = logs_of(setting, seed)
+    return Learner(lambda env: Rounds(env, logs), options)
+
+
 def _ppo_memory(setting: Setting, seed: int, **options: Any) -> Learner:
     return Learner(LastEvent, options)
 
@@ -216,6 +221,7 @@ LEARNERS: dict[str, Callable[..., Learner]] = {
     "align-rudder": _align_rudder,
     "shortest-log": _shortest_log,
     "unordered": _unordered,
+    "rounds": _rounds,
     "gail-events": _gail_events,
     "ppo-memory": _ppo_memory,
     "gail-inventory": _gail_inventory,

@@ -21,6 +21,7 @@ __all__ = ["demonstrations", "level", "logs_of", "model_of", "stage_pairs", "tra
 
 def level(setting: Setting, seed: int, **options: Any) -> MiniGridRecipeEnv:
     """Return the level of a seed, which is that of its recipe."""
+    options = {"max_steps": setting.pace * setting.length, **options}
     return MiniGridRecipeEnv(setting.length, view=VIEW, recipe_seed=seed, **options)
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from align_rudder.baselines.rounds import common_symbols, visits
 from align_rudder.gym.spaces import ProgressSpace
 from align_rudder.settlement import Account, Settlement
 
-__all__ = ["Inventory", "LastEvent", "Observing", "Unordered", "happened"]
+__all__ = ["Inventory", "LastEvent", "Observing", "Rounds", "Unordered", "happened"]
 
 
 def happened(
@@ -79,11 +80,35 @@ class Inventory(Observing):
         return self._level.stage
 
 
-class Unordered(Observing):
+class Paying(Observing):
+    """Pays something beside the level's reward, settled as `RedistributeReward` does by default."""
+
+    def __init__(self, env: gym.Env[Any, Any], n: int) -> None:
+        super().__init__(env, n)
+        self._account = Account(Settlement("annealed"))
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode."""
+        self._account.reset()
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Take a step; what happened may be paid."""
+        obs, reward, terminated, truncated, info = super().step(action)
+        paid = self._account.pay(float(reward), self._share(), terminated, truncated)
+        return obs, paid, terminated, truncated, info
+
+    def _share(self) -> float:
+        """Return what the last step is paid beside the reward."""
+        raise NotImplementedError
+
+
+class Unordered(Paying):
     """Events without aligning: each kind that most logs hold is paid once, in any order.
 
-    What a kind is paid is settled as the shares of `RedistributeReward` are by default. How many of
-    the kinds were seen is observed.
+    How many of the kinds were seen is observed.
 
     Args:
         env: The level.
@@ -94,12 +119,11 @@ class Unordered(Observing):
     def __init__(
         self, env: gym.Env[Any, Any], logs: Sequence[Sequence[str]], share: float = 0.8
     ) -> None:
-        kinds = {symbol for log in logs for symbol in log}
-        self.kinds = {k for k in kinds if np.mean([k in log for log in logs]) >= share}
+        self.kinds = {*common_symbols(logs, share)}
         held = np.mean([len(self.kinds & {*log}) for log in logs])
-        self._share = float(1 / held) if held else 0.0
+        self._each = float(1 / held) if held else 0.0
         self._seen: set[str] = set()
-        self._account = Account(Settlement("annealed"))
+        self._before = 0
         super().__init__(env, len(self.kinds) + 1)
 
     def reset(
@@ -107,17 +131,41 @@ class Unordered(Observing):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         self._seen = set()
-        self._account.reset()
         return super().reset(seed=seed, options=options)
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Take a step; a kind that is new is paid."""
-        before = len(self._seen)
-        obs, reward, terminated, truncated, info = super().step(action)
-        share = self._share * (len(self._seen) - before)
-        paid = self._account.pay(float(reward), share, terminated, truncated)
-        return obs, paid, terminated, truncated, info
-
     def _known(self, info: Mapping[str, Any]) -> int:
+        self._before = len(self._seen)
         self._seen |= {info["happened"]} & self.kinds
         return len(self._seen)
+
+    def _share(self) -> float:
+        return self._each * (len(self._seen) - self._before)
+
+
+class Rounds(Paying):
+    """Events without aligning, round and round: the next kind on a tour through all is paid.
+
+    The tour goes through the kinds that most logs hold, in the order of their names, and then again
+    from the first. Which one is next is observed.
+
+    Args:
+        env: The level.
+        logs: The logs.
+        share: A kind is on the tour if this share of the logs holds it.
+    """
+
+    def __init__(
+        self, env: gym.Env[Any, Any], logs: Sequence[Sequence[str]], share: float = 0.8
+    ) -> None:
+        self.kinds = common_symbols(logs, share)
+        made = np.mean([visits(log, self.kinds) for log in logs])
+        self._each = float(1 / made) if made else 0.0
+        self._hit = False
+        super().__init__(env, max(len(self.kinds), 1))
+
+    def _known(self, info: Mapping[str, Any]) -> int:
+        self._hit = bool(self.kinds) and info["happened"] == self.kinds[self.known]
+        return (self.known + self._hit) % self.n
+
+    def _share(self) -> float:
+        return self._each * self._hit
