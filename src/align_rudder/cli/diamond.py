@@ -1,4 +1,4 @@
-"""`align-rudder diamond demos | train | evaluate`."""
+"""`align-rudder diamond demos | train | evaluate | watch | ship`."""
 
 from __future__ import annotations
 
@@ -120,6 +120,8 @@ class Train:
     """Seed."""
     demos: str | None = None
     """Demonstrations, as `diamond demos` writes them; those of the package if left out."""
+    more: str | None = None
+    """More runs, in such a file, that are cloned and begun in as well, and not aligned."""
     device: Device = "auto"
     """Where to train; gpu fails if there is none."""
     envs: int | None = None
@@ -175,7 +177,7 @@ class Train:
         )
         devices = find_devices(self.device, self.coordinator, self.processes, self.process)
         folder = self.out or f"runs/{self.method}-{self.steps:.3g}-{self.seed}".replace("+", "")
-        train_method(training, folder, prepare(self.demos), devices, bars_or_lines())
+        train_method(training, folder, prepare(self.demos, self.more), devices, bars_or_lines())
         if devices.first:
             print(f"trained; see {folder}, or: align-rudder diamond evaluate {quote(folder)}")
 
@@ -312,10 +314,90 @@ class Evaluate:
 
 
 @dataclass
+class Watch:
+    """Watch a trained agent in a new world: sub-goals as they are reached, and a video."""
+
+    agent: tyro.conf.Positional[str | None] = None
+    """Folder of a training, or file of `diamond ship`; the agent of the package if left out."""
+    output: Output = "diamond.gif"
+    """File for the video (.gif)."""
+    seed: int = 1
+    """Seed of the world."""
+    max_steps: int = 2000
+    """Steps after which it is given up."""
+    demos: str | None = None
+    """Demonstrations that the agent was trained with; those of the package if left out."""
+
+    def run(self) -> None:
+        """Play, tell, record."""
+        from align_rudder.studies.diamond.player import shipped_player
+
+        check_outputs(self.output, inputs=[self.agent] if self.agent else [])
+        check_least(self, max_steps=1)
+        check_seed(self.seed)
+        if not self.output.endswith(".gif"):
+            raise ValueError(f"--output {self.output}: a name that ends with .gif is needed")
+        path = shipped_player() if self.agent is None else Path(self.agent)
+        if path is None or not path.exists():
+            raise ValueError(
+                "no agent comes with this version of the package; give the folder of a training"
+                if path is None
+                else f"{path} is not there; give the folder of a training, or leave it out"
+            )
+        import jax
+
+        from align_rudder.studies.diamond import video
+        from align_rudder.studies.diamond.goals import subgoals_of
+        from align_rudder.studies.diamond.player import load_player
+        from align_rudder.studies.diamond.results import load_stage, read_training
+        from align_rudder.tasks.diamond.demos import prepare
+        from align_rudder.tasks.diamond.names import goal_names
+
+        setup = prepare(self.demos)
+        if path.is_dir():
+            training, (task, agent) = read_training(path)[0], load_stage(path, setup)
+        else:
+            task, agent, training = load_player(path, setup)
+        symbols = subgoals_of(setup, training.goals).symbols
+        names = goal_names(symbols)
+
+        def told(step: int, goal: int) -> None:
+            print(f"step {step:5}  {names[goal]}", flush=True)
+
+        with jax.default_matmul_precision(training.precision):
+            run = video.record(task, agent, jax.random.key(self.seed), 1, self.max_steps, told)
+        assert run is not None  # a single world has an end, whatever it is
+        print(f"step {len(run.actions):5}  {run.failed or 'the diamond'}")
+        video.save_video(self.output, video.marked(run, training), symbols)
+        print(f"the run is in {self.output}")
+
+
+@dataclass
+class Ship:
+    """Write the policy of trained sub-agents into one small file, for `diamond watch`."""
+
+    folder: tyro.conf.Positional[str]
+    """Folder of the training."""
+    output: Output = "player.npz"
+    """The file."""
+    demos: str | None = None
+    """Demonstrations that the agent was trained with; those of the package if left out."""
+
+    def run(self) -> None:
+        """Load, write."""
+        from align_rudder.studies.diamond.player import save_player
+        from align_rudder.tasks.diamond.demos import prepare
+
+        check_outputs(self.output)
+        save_player(self.output, self.folder, prepare(self.demos))
+        print(f"{self.output}: {Path(self.output).stat().st_size / 1e6:.1f} MB")
+
+
+@dataclass
 class Diamond:
     """ObtainDiamond on Craftax-Classic: demonstrations, sub-agents, manager."""
 
-    command: Annotated[Demos | Train | Evaluate, tyro.conf.arg(name="")]
+    command: Annotated[Demos | Train | Evaluate | Watch | Ship, tyro.conf.arg(name="")]
 
     def run(self) -> None:
         """Run the command."""

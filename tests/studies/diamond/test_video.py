@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -70,6 +71,47 @@ def test_no_run_is_recorded_where_none_solves_the_task():
     assert video.record(known().task, WHOLE, jax.random.key(3), 8, 3) is None
     with pytest.raises(ValueError, match="n_worlds=0"):
         video.record(known().task, WHOLE, jax.random.key(0), 0)
+
+
+def tell(told, step, goal):
+    told.append((step, goal))
+
+
+def test_a_single_world_is_played_to_its_end_and_sub_goals_are_told():
+    task = known().task
+    for seed in range(20):
+        told = []
+        key, note = jax.random.key(seed), partial(tell, told)
+        found = video.record(task, WHOLE, key, 1, 70, note)
+        if not found.failed:
+            break
+    first = {goal: step for step, goal in reversed(told)}
+    assert sorted(first) == list(range(task.n_subtasks))
+    for goal, step in first.items():
+        assert not found.reached[step - 1, goal]
+        assert found.reached[step, goal]
+    # One that fails says how.
+    lost = video.record(task, BROKEN, jax.random.key(3), 1, 3)
+    assert lost.failed == "given up"
+    assert len(lost.actions) == 3
+    limit = task.task.max_steps
+    over = video.record(task, BROKEN, jax.random.key(3), 1, limit + 10)
+    assert over.failed in task.task.endings
+    assert len(over.actions) <= limit
+
+
+def test_a_run_that_fails_fades_and_has_no_gold(ending, tmp_path):
+    path = tmp_path / "lost.gif"
+    video.save_video(path, ending._replace(failed="lava"), GOALS, scale=2, hold_ms=700)
+    with Image.open(path) as gif:
+        assert gif.n_frames == 6 + 1
+        frames = []
+        for i in (5, 6):
+            gif.seek(i)
+            frames.append(np.asarray(gif.convert("RGB")).astype(int)[: 9 * 16, : 9 * 16 * 2])
+        assert gif.info["duration"] == 700
+    assert frames[1].mean() < 0.75 * frames[0].mean()
+    assert frames[1].max() > 200  # the word
 
 
 def test_the_agents_of_a_folder_are_recorded_if_they_find_a_diamond(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ from align_rudder.tasks.diamond.demos import (  # noqa: E402
     fit_demonstrations,
     load_demonstrations,
     play_expert,
+    prepare,
     save_chosen,
     save_demonstrations,
 )
@@ -22,7 +23,7 @@ task = DiamondTask()
 
 
 def test_ten_demonstrations_share_one_strategy():
-    _, demos, model = setup()
+    demos, model = setup().demos, setup().model
     assert len(demos) == 10
     symbols = setup().goals
     order = [
@@ -47,6 +48,26 @@ def test_demonstrations_without_a_diamond_are_refused():
     one, other, *_ = setup().demos
     with pytest.raises(ValueError, match=r"\[1\] found no diamond"):
         fit_demonstrations(task, [one, other._replace(solved=False)])
+
+
+def test_more_runs_are_learned_from_and_not_aligned(tmp_path):
+    alone = setup()
+    save_demonstrations(tmp_path / "more.npz", alone.demos[:2])
+    both = prepare(more=tmp_path / "more.npz")
+    assert both.goals == alone.goals
+    assert str(both.model.alignment_) == str(alone.model.alignment_)
+    assert len(both.runs) == 12
+    for (_, actions), demo in zip(both.runs, [*alone.demos, *alone.demos[:2]], strict=True):
+        np.testing.assert_array_equal(actions, demo.actions)
+    save_demonstrations(tmp_path / "poor.npz", [cut(alone.demos[0])])
+    with pytest.raises(ValueError, match=r"\[0\] found no diamond"):
+        prepare(more=tmp_path / "poor.npz")
+
+
+def cut(demo, steps=20):
+    """Return the first steps of a demonstration."""
+    states = jax.tree.map(lambda x: x[: steps + 1], demo.states)
+    return demo._replace(states=states, actions=demo.actions[:steps], solved=False)
 
 
 # The expert's runs

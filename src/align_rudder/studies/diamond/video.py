@@ -1,9 +1,9 @@
-"""A run that finds the diamond, as an animated picture with its sub-goals beside it."""
+"""A run of trained agents, as an animated picture with its sub-goals beside it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,13 +20,14 @@ from align_rudder.files import check_writable, write_whole
 from align_rudder.hierarchy.agents import Policy
 from align_rudder.hierarchy.aligned import AlignedState, AlignedTask
 from align_rudder.hierarchy.evaluation import new_worlds
+from align_rudder.hierarchy.settings import Training
 from align_rudder.studies.diamond.goals import subgoals_of
 from align_rudder.studies.diamond.results import load_stage, read_training
 from align_rudder.tasks.diamond.demos import Setup, Traces
 from align_rudder.tasks.diamond.names import goal_names
 from align_rudder.tasks.diamond.pictures import painter
 
-__all__ = ["Run", "record", "record_folder", "save_video"]
+__all__ = ["Run", "marked", "record", "record_folder", "save_video"]
 
 _PANEL = 168  # width in pixels
 _BACK, _TEXT, _FAINT = (24, 24, 24), (235, 235, 235), (125, 125, 125)
@@ -36,19 +37,21 @@ _DARKEST = 0.5  # below, Craftax draws noise over the picture; what the agent is
 
 
 class Run(NamedTuple):
-    """A run that solved the task.
+    """A run, from a new world to its end.
 
     Attributes:
         states: States of the task, stacked (T + 1, …), as NumPy arrays.
         actions: What the agent chose (T,); a manager's choices are sub-agents, then actions.
         subtasks: The next sub-goal (T + 1,); -1 if it may be any that is left.
         reached: Which sub-goals are reached (T + 1, K).
+        failed: How it ended, if the task was not solved; else empty.
     """
 
     states: Any
     actions: np.ndarray
     subtasks: np.ndarray
     reached: np.ndarray
+    failed: str = ""
 
 
 @eqx.filter_jit
@@ -71,11 +74,13 @@ def record(
     key: jax.Array,
     n_worlds: int = 16,
     max_steps: int = 1000,
+    told: Callable[[int, int], None] = lambda step, goal: None,
 ) -> Run | None:
     """Play new worlds side by side until one is solved; None if none is.
 
-    As all take their steps together, the first to be solved is the shortest run. States of the
-    worlds still going on are kept: with Craftax, 25 kB for each step of each world.
+    As all take their steps together, the first to be solved is the shortest run. A single world is
+    played to its end, whatever that is. States of the worlds still going on are kept: with Craftax,
+    25 kB for each step of each world.
 
     Args:
         task: The task; with its sub-agents if `agent` is a manager.
@@ -83,6 +88,7 @@ def record(
         key: Random key.
         n_worlds: Number of worlds.
         max_steps: Steps after which all are given up.
+        told: Is called with the step and each sub-goal that the first world reaches.
     """
     if n_worlds < 1 or max_steps < 1:
         raise ValueError(
@@ -92,21 +98,29 @@ def record(
     k_worlds, k_play = jax.random.split(key)
     s = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), new_worlds(task, k_worlds, n_worlds))
     going, traces, actions = np.arange(n_worlds), Traces(), []
+
+    def run_of(world: int, failed: str) -> Run:
+        traces.add((s.state, s.subtask, s.reached), np.array([world]))
+        states, subtasks, reached = traces.of(world)
+        return Run(states, np.array([a[world] for a in actions]), subtasks, reached, failed)
+
     for t in range(max_steps):
         traces.add((s.state, s.subtask, s.reached), going)
-        now = jax.random.fold_in(k_play, t)
+        before, now = s, jax.random.fold_in(k_play, t)
         s, action, over, solved = _step(task, agent, s, now)
         actions.append(np.asarray(action))
+        for goal in np.flatnonzero(np.asarray(s.reached[0] & ~before.reached[0])).tolist():
+            told(t + 1, goal)
         found = going[np.asarray(solved)[going]]
         if len(found):
-            world = int(found[0])
-            traces.add((s.state, s.subtask, s.reached), found)
-            states, subtasks, reached = traces.of(world)
-            return Run(states, np.array([a[world] for a in actions]), subtasks, reached)
-        going = going[~np.asarray(over)[going]]
+            return run_of(int(found[0]), "")
+        ended, going = going, going[~np.asarray(over)[going]]
         if not len(going):
-            break
-    return None
+            if n_worlds > 1:
+                return None
+            states = (jax.tree.map(lambda x: x[0], x.state) for x in (before, s))
+            return run_of(int(ended[0]), task.task.endings[int(task.task.ending(*states))])
+    return run_of(0, "given up") if n_worlds == 1 else None
 
 
 def record_folder(
@@ -127,10 +141,15 @@ def record_folder(
     with jax.default_matmul_precision(training.precision):
         run = record(task, agent, jax.random.key(seed))
     if run is not None:
-        if training.goals == "kinds":  # any that is left is the next: none is marked
-            run = run._replace(subtasks=np.full_like(run.subtasks, -1))
-        save_video(path, run, subgoals_of(setup, training.goals).symbols)
+        save_video(path, marked(run, training), subgoals_of(setup, training.goals).symbols)
     return run
+
+
+def marked(run: Run, training: Training) -> Run:
+    """Return a run as it is shown: where any sub-goal that is left is the next, none is marked."""
+    if training.goals != "kinds":
+        return run
+    return run._replace(subtasks=np.full_like(run.subtasks, -1))
 
 
 # Pictures
@@ -174,8 +193,19 @@ def _shine(frame: Image.Image, width: int, light: float) -> Image.Image:
     return frame
 
 
+def _faded(frame: Image.Image, width: int, word: str) -> Image.Image:
+    """Return a frame whose picture is dark, with a word on it."""
+    frame = frame.copy()
+    box = (0, 0, width, frame.height)
+    dark = Image.new("RGB", (width, frame.height), _BACK)
+    frame.paste(Image.blend(frame.crop(box), dark, 0.6), box)
+    middle = (width / 2, frame.height / 2)
+    ImageDraw.Draw(frame).text(middle, word, font=_font(26, bold=True), fill=_TEXT, anchor="mm")
+    return frame
+
+
 def _frames(run: Run, names: Sequence[str], scale: int) -> list[Image.Image]:
-    """Return a frame for each state, then the flashes and the last one in gold."""
+    """Return a frame for each state, then how it ended: flashes and gold, or a word."""
     paint, frames = painter(BLOCK_PIXEL_SIZE_IMG, _DARKEST), []
     for t in range(len(run.subtasks)):
         pixels = np.asarray(paint(jax.tree.map(lambda x, t=t: x[t], run.states.world)))
@@ -186,6 +216,8 @@ def _frames(run: Run, names: Sequence[str], scale: int) -> list[Image.Image]:
         frame.paste(_panel(height, names, run, t), (width, 0))
         frames.append(frame)
     last = frames[-1]
+    if run.failed:
+        return [*frames, _faded(last, last.width - _PANEL, run.failed)]
     flash, gold = (_shine(last, last.width - _PANEL, light) for light in (0.55, 0.0))
     return [*frames, *[flash, last] * (_FLASHES - 1), flash, gold]
 
@@ -200,7 +232,8 @@ def save_video(
 ) -> None:
     """Write a run as an animated GIF: the player's view, and the sub-goals beside it.
 
-    A frame for each state; at the diamond the picture flashes and stands still for a while.
+    A frame for each state; at the diamond the picture flashes and stands still for a while. A run
+    that fails fades, and says how it ended.
 
     Args:
         path: The file; it is written whole or not at all.
@@ -215,7 +248,7 @@ def save_video(
     if len(goals) != run.reached.shape[1]:
         raise ValueError(f"the run has {run.reached.shape[1]} sub-goals; {len(goals)} were given")
     frames = _frames(run, goal_names([str(goal) for goal in goals]), scale)
-    flashes = 2 * _FLASHES - 1
+    flashes = 0 if run.failed else 2 * _FLASHES - 1
     durations = [step_ms] * (len(frames) - flashes - 1) + [150] * flashes + [hold_ms]
     palette = _palette(frames)
     small = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]

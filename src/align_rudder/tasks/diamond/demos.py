@@ -93,11 +93,13 @@ class Setup(NamedTuple):
         task: The task.
         demos: The demonstrations.
         model: The model that was fitted to them.
+        more: Runs that are cloned and begun in as well, and not aligned.
     """
 
     task: DiamondTask
     demos: list[Demonstration]
     model: AlignRudder
+    more: Sequence[Demonstration] = ()
 
     @property
     def goals(self) -> list[str]:
@@ -106,19 +108,23 @@ class Setup(NamedTuple):
 
     @property
     def runs(self) -> list[tuple[DiamondState | None, np.ndarray]]:
-        """States and actions of each demonstration."""
-        return [(demo.states, demo.actions) for demo in self.demos]
+        """States and actions of each demonstration, then of the runs that are not aligned."""
+        return [(demo.states, demo.actions) for demo in (*self.demos, *self.more)]
 
 
-def prepare(path: str | os.PathLike[str] | None = None) -> Setup:
+def prepare(
+    path: str | os.PathLike[str] | None = None, more: str | os.PathLike[str] | None = None
+) -> Setup:
     """Load demonstrations and align them.
 
     Args:
         path: A file that `align-rudder diamond demos` wrote; None for the ten of the package.
+        more: Another one, of runs that are cloned as well and not aligned.
     """
     task = DiamondTask()
     demos = load_demonstrations(path, task)
-    return Setup(task, demos, fit_demonstrations(task, demos))
+    others = () if more is None else _solved(load_demonstrations(more, task))
+    return Setup(task, demos, fit_demonstrations(task, demos), others)
 
 
 def fit_demonstrations(
@@ -132,12 +138,16 @@ def fit_demonstrations(
         in_order: Whether events are paid in order, as the library does by default; otherwise as
             the paper has it. What crafting takes is spent, not lost, so that nothing is undone.
     """
+    episodes = [demo.episode(task) for demo in _solved(demos)]
+    form = {"done": False, "undo": None} if in_order else PAPER
+    return AlignRudder(events_of(task), strategies=1, **form).fit(episodes)
+
+
+def _solved(demos: Sequence[Demonstration]) -> Sequence[Demonstration]:
     without = [i for i, demo in enumerate(demos) if not demo.solved]
     if without:
         raise ValueError(f"demonstrations {without} found no diamond; give only runs that did")
-    episodes = [demo.episode(task) for demo in demos]
-    form = {"done": False, "undo": None} if in_order else PAPER
-    return AlignRudder(events_of(task), strategies=1, **form).fit(episodes)
+    return demos
 
 
 def events_of(task: DiamondTask) -> DeltaEvents:
