@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what `_WHERE` says, for type checkers and editors
     from align_rudder import tasks as envs
     from align_rudder.alignment import Alignment, align
     from align_rudder.baselines.lstm import LstmRudder
+    from align_rudder.data.logs import RunLog, read_log
     from align_rudder.episodes import Episode, load_episodes, save_episodes
     from align_rudder.events import (
         CombinedEvents,
@@ -64,6 +65,7 @@ __all__ = [
     "Recording",
     "RedistributeReward",
     "Redistribution",
+    "RunLog",
     "Segment",
     "Settlement",
     "StateEvents",
@@ -80,6 +82,7 @@ __all__ = [
     "live",
     "load_episodes",
     "plot",
+    "read_log",
     "record",
     "replay",
     "save_episodes",
@@ -92,6 +95,7 @@ __all__ = [
 _WHERE = {
     "alignment": ("Alignment", "align"),
     "baselines.lstm": ("LstmRudder",),
+    "data.logs": ("RunLog", "read_log"),
     "episodes": ("Episode", "load_episodes", "save_episodes"),
     "events": (
         "CombinedEvents",
