@@ -25,6 +25,7 @@ from align_rudder.null import Chance, renumbered
 from align_rudder.returns import baseline_of, failed
 from align_rudder.sampling import sample_of
 from align_rudder.sequences import NO_EVENT
+from align_rudder.subsequence import central_subsequence
 from align_rudder.undo import check_undo, with_undo
 from align_rudder.validation import (
     check_episodes,
@@ -87,6 +88,28 @@ def central_first(demos: Demonstrations) -> list[Demonstrations]:
             twice = ([one] * 2, [ret] * 2, [n] * 2, np.arange(2))
             out[events] = Demonstrations(demos.encoder, *twice, Chance.none())
     return [*out.values()]
+
+
+def median_first(demos: Demonstrations, consensuses: Sequence[list[int]]) -> list[Demonstrations]:
+    """Return the median string of the demonstrations, then each of them as `central_first` does.
+
+    It is what half of them hold in order, and is left out if it is a consensus already.
+    """
+    alone = central_first(demos)
+    used = demos.used[sample_of(len(demos.used))]
+    sequences = [s for i in used if len(s := demos.encoded[i].sequence)]
+    if len(sequences) < 3:
+        return alone
+    places = central_subsequence(sequences, demos.encoder.n_events + 1, 0.5)
+    holders = (places >= 0).argmax(axis=0).tolist()
+    events = [int(sequences[i][places[i, k]]) for k, i in enumerate(holders)]
+    if not events or events in consensuses:
+        return alone
+    one = Encoded(NO_EVENT, np.array(events))
+    ret = float(np.mean([demos.returns[i] for i in used]))
+    twice = ([one] * 2, [ret] * 2, [len(events)] * 2, np.arange(2))
+    others = [d for d in alone if d.encoded[0].sequence.tolist() != events]
+    return [Demonstrations(demos.encoder, *twice, Chance.none()), *others]
 
 
 def from_episodes(

@@ -14,6 +14,8 @@ __all__ = ["Kept", "chain_evidence", "directed_evidence", "embedding", "kept_col
 
 _PRIOR = 10.0  # of a column's share, Beta(10, 1): most demonstrations hold what matters
 _LITTLE, _SHARED = 2.0, 1.0  # nats that a column costs which this share of demonstrations holds
+_SMALL = 2.0**-500  # below, probabilities are scaled
+_NEVER = -1e6  # logarithm of what cannot happen
 _MOST_LEFT_OUT = 20  # with more columns, leaving each out once takes long and changes little
 
 
@@ -93,6 +95,43 @@ def _waits(chain, start, transition, steps):
 
 
 @njit(cache=True)
+def _log_embedding(chain, start, transition, length):
+    """Return the logarithm of what `embedding` has for one length, also where that is too small.
+
+    Event by event, the probabilities of all lengths are scaled up as they fall.
+    """
+    m, shift = len(chain), 0.0
+    spare = length - m + 1
+    if spare < 1:
+        return -np.inf
+    if transition.shape[0] == 1:
+        found = np.ones(length + 1)
+        for j in range(m):
+            p, before = transition[0, chain[j]], found
+            found = np.zeros(length + 1)
+            for t in range(1, length + 1):
+                chance = start[chain[0]] if j == 0 and t == 1 else p
+                found[t] = (1.0 - chance) * found[t - 1] + chance * before[t - 1]
+            while 0.0 < found[length] < _SMALL:
+                found *= 1.0 / _SMALL
+                shift += np.log(_SMALL)
+        last = found[length]
+    else:
+        waits = _waits(chain, start, transition, spare)
+        found = waits[0].copy()
+        for j in range(1, m):
+            before, found = found, np.zeros(spare)
+            for d in range(spare):
+                for e in range(spare - d):
+                    found[d + e] += waits[j, d] * before[e]
+            while 0.0 < found.max() < _SMALL:
+                found *= 1.0 / _SMALL
+                shift += np.log(_SMALL)
+        last = found.sum()
+    return np.log(last) + shift if last > 0.0 else -np.inf
+
+
+@njit(cache=True)
 def _surprise(chain, held, lengths, start, transition, enough):
     """Return −Σ ln of the probability that sequences hold by chance what they hold of a chain.
 
@@ -114,7 +153,11 @@ def _surprise(chain, held, lengths, start, transition, enough):
             if lengths[k] == lengths[i] and (held[k] == held[i]).all():
                 times += 1
         p = embedding(chain[held[i]], start, transition, lengths[i])[lengths[i]]
-        total -= times * np.log(max(p, 1e-300))
+        if p > _SMALL:
+            total -= times * np.log(p)
+        else:
+            long = _log_embedding(chain[held[i]], start, transition, lengths[i])
+            total -= times * max(long, _NEVER)
     return total
 
 
@@ -266,21 +309,32 @@ def _hold(within, first, matrix, column, event, p):
 
 
 @njit(cache=True)
-def _value(within, lengths, cost):
+def _rescale(within, shift, lengths):
+    """Scale rows up, in place, whose probability has become very small; note the logarithm."""
+    for i in range(len(lengths)):
+        while 0.0 < within[i, lengths[i]] < _SMALL:
+            within[i] *= 1.0 / _SMALL
+            shift[i] += np.log(_SMALL)
+
+
+@njit(cache=True)
+def _value(within, shift, lengths, cost):
     """Return the evidence for what sequences hold, if it costs so much to say what that is."""
     surprise = 0.0
     for i in range(len(lengths)):
-        surprise -= np.log(max(within[i, lengths[i]], 1e-300))
+        surprise -= np.log(max(within[i, lengths[i]], 1e-300)) + shift[i]
     return surprise - cost
 
 
 @njit(cache=True)
-def _within(kept, matrix, tops, p, longest):
-    """Return what `_hold` makes of the columns that are marked as kept."""
-    within, first = np.ones((len(matrix) + 3, longest + 1)), np.zeros(len(matrix) + 3, np.int64)
+def _within(kept, matrix, tops, p, lengths):
+    """Return what `_hold` makes of the columns that are marked as kept, and its scales."""
+    n, longest = len(matrix), lengths.max() if len(lengths) else 0
+    within, first, shift = np.ones((n + 3, longest + 1)), np.zeros(n + 3, np.int64), np.zeros(n)
     for j in np.flatnonzero(kept):
         _hold(within, first, matrix, j, tops[j], p[tops[j]])
-    return within, first
+        _rescale(within, shift, lengths)
+    return within, first, shift
 
 
 @njit(cache=True)
@@ -297,8 +351,7 @@ def _search(matrix, p, left_out):
     costs = np.zeros(length)
     for j in order:
         costs[j] = _code(counts[j : j + 1], n, _PRIOR) + np.log(2.0 * len(p))
-    longest = lengths.max() if n else 0
-    within, first = _within(kept, matrix, tops, p, longest)
+    within, first, shift = _within(kept, matrix, tops, p, lengths)
     cost = 0.0
     found, size, done, nearest = 0, 0, 0, -np.inf
     growth = 1.25 if left_out else 1.5
@@ -307,9 +360,10 @@ def _search(matrix, p, left_out):
         size = min(max(size + 1, int(size * growth)), len(order))
         for j in order[done:size]:
             _hold(within, first, matrix, j, tops[j], p[tops[j]])
+            _rescale(within, shift, lengths)
             cost += costs[j]
         done = size
-        value = _value(within, lengths, cost)
+        value = _value(within, shift, lengths, cost)
         if size > 1:
             nearest = max(nearest, value)
         if value > best:
@@ -319,8 +373,8 @@ def _search(matrix, p, left_out):
         if found <= left_out:
             for j in order[:found][::-1]:
                 kept[j] = False
-                within, first = _within(kept, matrix, tops, p, longest)
-                value = _value(within, lengths, costs[kept].sum())
+                within, first, shift = _within(kept, matrix, tops, p, lengths)
+                value = _value(within, shift, lengths, costs[kept].sum())
                 if value > best:
                     best = value
                 else:
@@ -351,18 +405,19 @@ def _add_shared(kept, best, order, most, data):
     """
     matrix, tops, counts, lengths, costs, p = data
     spared = np.log(2.0 * len(p)) - _LITTLE
-    within, first = _within(kept, matrix, tops, p, lengths.max())
+    within, first, shift = _within(kept, matrix, tops, p, lengths)
     tried = 0
     for j in order:
         if kept[j] or counts[j] < _SHARED * len(matrix) or tried == most:
             continue
         tried += 1
-        more, waited = within.copy(), first.copy()
+        more, waited, scaled = within.copy(), first.copy(), shift.copy()
         _hold(more, waited, matrix, j, tops[j], p[tops[j]])
+        _rescale(more, scaled, lengths)
         kept[j] = True
-        value = _value(more, lengths, costs[kept].sum())
+        value = _value(more, scaled, lengths, costs[kept].sum())
         if value + spared > best:
-            best, within, first = value, more, waited
+            best, within, first, shift = value, more, waited, scaled
         else:
             kept[j] = False
 

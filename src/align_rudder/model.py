@@ -15,7 +15,7 @@ from align_rudder._display import RichDisplay
 from align_rudder._estimator import Estimator
 from align_rudder._warnings import warn
 from align_rudder.alignment import Alignment
-from align_rudder.demonstrations import central_first
+from align_rudder.demonstrations import central_first, median_first
 from align_rudder.episodes import Episode
 from align_rudder.events import DoneEvents, Encoded, EventEncoder, SymbolEvents
 from align_rudder.fitting import Strategy
@@ -265,12 +265,17 @@ class AlignRudder(RichDisplay, Estimator):
             )
         return base
 
-    def alternatives(self) -> list[Self]:
-        """Return a model of each demonstration alone, those that share most with the others first.
+    def alternatives(self, median: bool = True) -> list[Self]:
+        """Return a model of the median string, then of each demonstration alone.
 
-        Such a model pays the next event of its demonstration and no other. An agent that never
-        succeeds with what the demonstrations share may do so with one of them: what they share may
-        lack a step, and then an agent comes to its end and is not paid.
+        The median string is what half of the demonstrations hold in order, more than what is
+        certain; those that share most with the others are first. Such a model pays the next event
+        of its sequence and no other. An agent that never succeeds with what the demonstrations
+        share may do so with one of them: what they share may lack a step, and then an agent comes
+        to its end and is not paid.
+
+        Args:
+            median: Whether the median string is one of them.
 
         Example:
             >>> model = AlignRudder().fit_events([["key", "door"], ["cat", "key", "door"]])
@@ -283,7 +288,9 @@ class AlignRudder(RichDisplay, Estimator):
         self._check_fitted()
         held = (self.events_, self.encoded_, self.returns_, self.lengths_, self.used_)
         out = []
-        for one in central_first(demonstrations.Demonstrations(*held, self.chance_)):
+        demos = demonstrations.Demonstrations(*held, self.chance_)
+        own = [s.profile.frequencies.argmax(axis=0).tolist() for s in self.strategies_]
+        for one in median_first(demos, own) if median else central_first(demos):
             other = type(self)(**{**self.get_params(deep=False), **IN_ORDER, "top_n": None})
             other._take(fitting.fit(other, one))
             out.append(other)

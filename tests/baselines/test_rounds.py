@@ -1,4 +1,4 @@
-"""Rounds through the kinds of event: what counts as a visit, and what is learned."""
+"""Rounds through the kinds of event: which states follow, what is paid, and what is learned."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from small_recipes import GREEDY, small_recipe
 
 from align_rudder.baselines import learn_rounds
-from align_rudder.baselines.rounds import visits
+from align_rudder.baselines.rounds import _anew, collecting, common_symbols, touring, visits
 
 
 @given(st.text("abcd", max_size=12), st.integers(1, 3))
@@ -24,6 +24,45 @@ def test_visits_are_the_longest_beginning_of_the_tour_that_is_a_subsequence(sequ
     assert visits(sequence, kinds) == max(fits)
 
 
+def paid_along(tables, sequence):
+    following, paid = tables
+    state, out = 0, []
+    for kind in sequence:
+        out.append(paid[state, kind])
+        state = following[state, kind]
+    return out
+
+
+@given(st.lists(st.integers(0, 3), max_size=30))
+def test_a_tour_is_paid_for_the_next_kind_alone(sequence):
+    out, following = [], 0
+    for kind in sequence:
+        out.append(float(kind == following))
+        following = (following + out[-1]) % 4
+    assert paid_along(touring(4), sequence) == out
+    assert sum(out) == visits(sequence, range(4))
+
+
+@given(st.lists(st.integers(0, 3), max_size=30), st.integers(1, 4))
+def test_each_kind_is_collected_once_in_a_round(sequence, n):
+    sequence = [kind for kind in sequence if kind < n]
+    seen, out = set(), []
+    for kind in sequence:
+        out.append(float(kind not in seen))
+        seen |= {kind}
+        seen = set() if len(seen) == n else seen
+    assert paid_along(collecting(n), sequence) == out
+
+
+def test_kinds_are_those_that_most_logs_hold_and_two_at_least():
+    logs = ["abc", "abd", "ab", "ac", "ae"]
+    assert common_symbols(logs, 1.0) == ["a", "b"]
+    assert common_symbols(logs, 0.6) == ["a", "b"]
+    assert common_symbols(logs, 0.4) == ["a", "b", "c"]
+    assert common_symbols(["a", "a"]) == ["a"]
+    assert common_symbols(["", ""]) == common_symbols([]) == []
+
+
 def against_the_tour(seed):
     """Return a recipe whose items come in the order opposite to that of their names."""
     for recipe_seed in itertools.count(100 * seed):
@@ -33,19 +72,41 @@ def against_the_tour(seed):
             return env, logs
 
 
+@pytest.mark.parametrize("any_order", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_rounds_solve_what_one_tour_does_not(seed):
+def test_rounds_solve_what_one_does_not(seed, any_order):
     env, logs = against_the_tour(seed)
-    first, again = (learn_rounds(env.mdp, logs, protocol=GREEDY) for _ in range(2))
+    options = {"any_order": any_order, "share": 1.0, "protocol": GREEDY}
+    first, again = (learn_rounds(env.mdp, logs, **options) for _ in range(2))
     assert first.solved
     np.testing.assert_array_equal(first.q, again.q)
-    assert first.q.shape == (3, 16, 4)  # it knows which is next, and not in which round
+    # It knows which is next, or which there were, and not in which round.
+    kinds = len(common_symbols(logs, 1.0))
+    assert first.q.reshape(-1, 4).shape[0] == (2**kinds - 1 if any_order else kinds) * 16
+
+
+def test_a_single_kind_is_paid_each_time():
+    env, _ = small_recipe(length=1)
+    name = env.symbols[env.recipe[0]]
+    for any_order in (False, True):
+        assert learn_rounds(env.mdp, [[name]] * 2, any_order=any_order, protocol=GREEDY).solved
+
+
+def test_it_begins_anew_with_the_same_and_with_more_kinds():
+    assert list(_anew(lambda share: round(share, 3), 1.0))[:4] == [1.0, 0.9, 1.0, 0.9]
+    assert list(_anew(lambda share: round(share, 3), 0.55))[:2] == [0.55, 0.5]
 
 
 def test_what_cannot_be_meant_is_refused():
     world, logs = small_recipe()
     with pytest.raises(ValueError, match="share is 0"):
         learn_rounds(world.mdp, logs, share=0.0)
-    for none in ([], [[], []], ["ab", "cd"]):
-        with pytest.raises(ValueError, match=f"no kind of event is in 80% of the {len(none)} logs"):
+    with pytest.raises(ValueError, match="turns is 0"):
+        learn_rounds(world.mdp, logs, turns=0)
+    with pytest.raises(ValueError, match="any_order is 2"):
+        learn_rounds(world.mdp, logs, any_order=2)
+    for none in ([], [[], []]):
+        with pytest.raises(ValueError, match=f"the {len(none)} logs hold no event"):
             learn_rounds(world.mdp, none)
+    with pytest.raises(ValueError, match=r"13 kinds of event .* at most 12 are learned"):
+        learn_rounds(world.mdp, ["abcdefghijklm"] * 2, any_order=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from align_rudder.model import AlignRudder
 from align_rudder.settlement import Settlement
 from align_rudder.tasks.mdp import TabularMDP
 
-__all__ = ["NO_PROFILE", "account_of", "events_of", "profile_of"]
+__all__ = ["NO_PROFILE", "account_of", "automaton_of", "events_of", "profile_of"]
 
 # Of a learner that is paid by the environment: `event_of` is empty.
 _NO_EVENTS = (
@@ -57,11 +58,45 @@ def profile_of(
     return (events, scorer, offset_of, part_of, float(model.scale_), settled), n_tables
 
 
+def automaton_of(
+    mdp: TabularMDP,
+    symbols: Sequence[Any],
+    following: np.ndarray,
+    paid: np.ndarray,
+    settlement: Settlement | None,
+) -> tuple[Any, ...]:
+    """Return what the kernels need of an automaton over some symbols of a table.
+
+    Args:
+        mdp: The environment; success returns 1.
+        symbols: The symbols (n,); all others change nothing.
+        following: Which state follows on each of them (states, n).
+        paid: What is paid for it (states, n).
+        settlement: How it is settled.
+    """
+    index = {symbol: i for i, symbol in enumerate(symbols)}
+    n, states = len(symbols), np.arange(len(following))
+    event_of = np.array([index.get(symbol, n) for symbol in mdp.symbols], np.int64)
+    events = (event_of, mdp.labels.astype(np.int64), np.inf, -1, _NO_EVENTS[4])
+    places = np.column_stack([following, states]).astype(np.int64)
+    wide = np.vstack([paid.T, np.zeros(len(states))])
+    if len(states) == 1:  # one place is no automaton to the kernels
+        places, wide = np.zeros((2, n + 1), np.int64), np.repeat(wide, 2, axis=1)
+    no_order = np.empty(0, np.int64)
+    scorer = (np.ascontiguousarray(wide), no_order, 0.0, np.zeros(n + 1), places)
+    account = _account(settlement, (0.0, 1.0))
+    return events, scorer, states * mdp.n_observations, 0 * states, 1.0, account
+
+
 def account_of(model: AlignRudder, settlement: Settlement | None) -> tuple[Any, ...]:
     """Return how the kernels settle: the kind, its numbers, and what was paid back so far."""
+    return _account(settlement, model.return_range_)
+
+
+def _account(settlement: Settlement | None, returns: tuple[float, float]) -> tuple[Any, ...]:
     kind = SETTLED[None if settlement is None else settlement.kind]
     chosen = settlement or Settlement()
-    account = (chosen.gamma, chosen.fade, chosen.successes, *model.return_range_)
+    account = (chosen.gamma, chosen.fade, chosen.successes, *returns)
     return kind, *map(float, account), np.zeros(1)
 
 

@@ -55,11 +55,15 @@ def note_kind(row, history, count, event, score, cell, undoes, wide):
 def add_event(row, history, count, event, score, cell, events, scorer):
     """Add an event; return score, cell and the number of events that count.
 
-    A scorer without bounds knows no order: each kind of event is paid once.
+    A scorer without bounds has no profile: with several places it is an automaton, whose cell is
+    its state (`wide[event, cell]` is paid, `places[cell, event]` follows); else each kind of event
+    is paid once.
     """
     wide, bounds, gap, skipped, places = scorer
     undoes = events[4]
     if not len(bounds):
+        if len(places) > 1:
+            return score + wide[event, cell], places[cell, event], count
         return note_kind(row, history, count, event, score, cell, undoes, wide)
     if len(undoes):
         if undoes[event, 0] >= 0:

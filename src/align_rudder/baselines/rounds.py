@@ -1,24 +1,23 @@
-"""Events without their order, round and round: the control for tasks that allow to try orders."""
+"""Events without their order, round after round: controls for tasks that allow to try orders."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from align_rudder._warnings import AlignRudderWarning
-from align_rudder.baselines.model_tables import account_of, profile_of
+from align_rudder.baselines.model_tables import automaton_of
 from align_rudder.baselines.protocol import Protocol, Result, Trial
-from align_rudder.baselines.q_tables import run_tables, trace_rule
-from align_rudder.files import Number, check_values
-from align_rudder.model import AlignRudder
-from align_rudder.presets import IN_ORDER
+from align_rudder.baselines.q_tables import Tables, tables_of, trace_rule
+from align_rudder.baselines.turns import Turns
+from align_rudder.files import Flag, Number, Whole, check_values
 from align_rudder.settlement import Settlement
 from align_rudder.tasks.mdp import TabularMDP
 
-__all__ = ["common_symbols", "learn_rounds", "visits"]
+__all__ = ["collecting", "common_symbols", "learn_rounds", "touring", "visits"]
+
+_MOST = 12  # kinds of which every set is a state
 
 
 def visits(sequence: Sequence[Hashable], kinds: Sequence[Hashable]) -> int:
@@ -37,14 +36,47 @@ def visits(sequence: Sequence[Hashable], kinds: Sequence[Hashable]) -> int:
 def common_symbols(logs: Sequence[Sequence[Hashable]], share: float = 0.8) -> list[Any]:
     """Return the symbols that this share of the logs holds, in the order of their names.
 
+    If fewer than two symbols are so common, they are the two that most logs hold.
+
     Example:
         >>> common_symbols(["cab", "cb", "cbd"])
         ['b', 'c']
     """
     held = [set(log) for log in logs]
-    symbols = set().union(*held)
-    common = (s for s in symbols if np.mean([s in log for log in held]) >= share)
-    return sorted(common, key=str)
+    shares = {s: sum(s in log for log in held) / len(held) for s in set().union(*held)}
+    least = min([share, *sorted(shares.values(), reverse=True)[1:2]])
+    return sorted((s for s, found in shares.items() if found >= least), key=str)
+
+
+def touring(n_kinds: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return which state follows on each kind, and what is paid: a tour in a fixed order.
+
+    State i waits for kind i; both arrays are (states, kinds).
+
+    Example:
+        >>> following, paid = touring(2)
+        >>> following.tolist(), paid.tolist()
+        ([[1, 0], [1, 0]], [[1.0, 0.0], [0.0, 1.0]])
+    """
+    at = np.arange(n_kinds)
+    following = np.tile(at[:, None], (1, n_kinds))
+    following[at, at] = (at + 1) % n_kinds
+    return following, np.eye(n_kinds)
+
+
+def collecting(n_kinds: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same where all kinds are collected in any order, then all again.
+
+    A state is the set of kinds that this round has seen, its bits.
+
+    Example:
+        >>> following, paid = collecting(2)
+        >>> following.tolist(), paid.tolist()
+        ([[1, 2], [1, 0], [0, 2]], [[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    """
+    every = 2**n_kinds - 1
+    state, bit = np.arange(every)[:, None], 2 ** np.arange(n_kinds)
+    return (state | bit) % every, ((state & bit) == 0).astype(float)
 
 
 def learn_rounds(
@@ -57,15 +89,17 @@ def learn_rounds(
     gamma: float = 0.99,
     settlement: Settlement | str | None = "mean",
     share: float = 0.8,
+    any_order: bool = False,
+    turns: int | None = 300,
     initial_mean: float = 0.02,
-    undo: Mapping[Hashable, Hashable] | None = None,
     protocol: Protocol | None = None,
 ) -> Result:
-    """Learn to visit the common kinds of event one after the other, in the order of their names.
+    """Learn to make all common kinds of event happen, round after round.
 
-    After the last kind comes the first again, and the agent knows which is next. Where a wrong one
-    costs nothing and time is long, such a tour does in the end what any order asks for. Learner and
-    settlement are those of `learn_align_rudder`; no order is taken from the logs.
+    Each is paid once in a round, in the order of their names or in any order, and the agent knows
+    which are left. Where a wrong one costs nothing and time is long, that does in the end what any
+    order asks for. Learner and settlement are those of `learn_align_rudder`; no order is taken from
+    the logs.
 
     Args:
         mdp: The environment, with named events; success returns 1.
@@ -76,9 +110,12 @@ def learn_rounds(
         gamma: Discount.
         settlement: Where the rest of the return goes (`align_rudder.settlement`); None to learn
             from the shares alone.
-        share: A kind is on the tour if this share of the logs holds it.
+        share: A kind counts if this share of the logs holds it.
+        any_order: Whether a round may be in any order; then the set of kinds that were seen in it
+            is known, else the next one.
+        turns: Episodes after which, if no evaluation was a success, it begins anew, with kinds that
+            fewer logs hold every other time; None to go on.
         initial_mean: Mean value of an action at first.
-        undo: Which event takes back which, as in `AlignRudder`.
         protocol: How the trial is run and judged.
     """
     kind = None if settlement is None else Settlement.of(settlement)
@@ -87,22 +124,46 @@ def learn_rounds(
         trace=(trace, Number(0, 1)),
         gamma=(gamma, Number(0, 1)),
         share=(share, Number(above=0, high=1)),
+        any_order=(any_order, Flag()),
     )
-    kinds = common_symbols(logs, share)
-    if not kinds:
-        raise ValueError(
-            f"no kind of event is in {share:.0%} of the {len(logs)} logs; give a smaller share, or "
-            "logs that have events in common"
-        )
-    rounds = -(-mdp.horizon // len(kinds))  # as many as fit into an episode
-    with warnings.catch_warnings(action="ignore", category=AlignRudderWarning):
-        model = AlignRudder(undo=undo, done=False, **IN_ORDER).fit_events([kinds * rounds] * 2)
-    # The agent knows its place in a round, not the round; a log's visits are worth 1 on average.
-    (events, scorer, cells, part_of, scale, _), _ = profile_of(model, mdp, None, kind, True, False)
-    offset_of = np.arange(len(cells)) % len(kinds) * mdp.n_observations
-    made = float(np.mean([visits(log, kinds) for log in logs]))
-    scale *= len(kinds) * rounds / made if made else 0.0
-    profile = (events, scorer, offset_of, part_of, scale, account_of(model, kind))
+    if turns is not None:
+        check_values(turns=(turns, Whole(1)))
+    if not any(logs):
+        raise ValueError(f"the {len(logs)} logs hold no event; give at least one that does")
     trial = Trial(mdp, [], protocol, seed, [1.0] * len(logs))
+    initial = trial.cloned(0.0, initial_mean)
     rule = trace_rule(learning_rate, trace, gamma)
-    return run_tables(trial, trial.cloned(0.0, initial_mean), profile, len(kinds), rule)
+
+    def tables(share: float) -> Tables:
+        kinds = common_symbols(logs, share)
+        if any_order and len(kinds) > _MOST:
+            raise ValueError(
+                f"{len(kinds)} kinds of event are in {share:.0%} of the logs, and every set of "
+                f"them is a table of its own; at most {_MOST} are learned: give a larger share"
+            )
+        following, paid = (collecting if any_order else touring)(len(kinds))
+        made = np.mean([_earned(log, kinds, following, paid) for log in logs])
+        profile = automaton_of(mdp, kinds, following, paid / made, kind)
+        return tables_of(trial, initial, profile, len(following), rule)
+
+    begun = tables(share)
+    if turns is None:
+        return trial.run(*begun)
+    return Turns([begun], _anew(tables, share), turns, 0.0, trial.target).run(trial)
+
+
+def _anew(tables: Any, share: float) -> Iterator[Tables]:
+    """Yield tables to begin anew with, every other time with kinds that fewer logs hold."""
+    for k in range(8):
+        yield tables(share if k % 2 == 0 else max(share - 0.1, 0.5))
+
+
+def _earned(
+    log: Sequence[Hashable], kinds: Sequence[Hashable], following: np.ndarray, paid: np.ndarray
+) -> float:
+    state, earned, at = 0, 0.0, {symbol: i for i, symbol in enumerate(kinds)}
+    for symbol in log:
+        if symbol in at:
+            earned += paid[state, at[symbol]]
+            state = following[state, at[symbol]]
+    return earned

@@ -69,6 +69,8 @@ _Q = {
 }
 _SETTLED_FIRST = {**_Q_FIRST, "settlement": "mean"}
 _SETTLED = {**_Q, "settlement": ("mean", "even", "annealed")}
+_ROUNDS = {**_SETTLED, "share": (0.7, 0.8, 0.9, 1.0)}
+_ROUNDS_FIRST = {**_SETTLED_FIRST, "share": 0.8}
 _GAIL_FIRST = {
     "gamma": 0.95,
     "policy_rate": 0.3,
@@ -168,9 +170,17 @@ METHODS: dict[str, RecipeMethod] = {
         "events without aligning, round and round",
         "#C2185B",
         "8",
-        _SETTLED,
+        _ROUNDS,
         knows=f"{_LOGS}, which kind is next",
-        first=_SETTLED_FIRST,
+        first=_ROUNDS_FIRST,
+    ),
+    "collect": RecipeMethod(
+        "events without aligning, any order, round after round",
+        "#00897B",
+        "d",
+        _ROUNDS,
+        knows=f"{_LOGS}, which kinds this round has seen",
+        first=_ROUNDS_FIRST,
     ),
     "gail-events": RecipeMethod(
         "GAIL on events, absorbing end",

@@ -29,7 +29,8 @@ RECIPES = "recipes"
 FIRST_SEED = 40_000
 TRIALS = 40
 LOGS = (2, 5, 10, 20, 50)
-TIGHT = 12  # steps for each item
+PACES = (25, 16, 12, 9)
+TIGHT = 9  # steps for each item
 
 
 @dataclass(frozen=True, order=True)
@@ -99,6 +100,7 @@ _WITH_LOGS = (
     "median-in-turn",
     "unordered",
     "rounds",
+    "collect",
     "gail-events",
 )
 
@@ -107,7 +109,7 @@ AXES = (
     Axis(
         "length",
         f"items of the recipe, 10 logs, {TIGHT} steps for each item",
-        tuple(Setting(n, pace=TIGHT) for n in (4, 8, 12, 24)),
+        tuple(Setting(n, pace=TIGHT) for n in (8, 12, 24)),
     ),
     Axis("logs", "logs, 12 items", tuple(Setting(12, logs=n) for n in LOGS)),
     Axis("detours", "detours, 12 items", tuple(Setting(12, detours=x) for x in (0.0, 0.5, 1.0))),
@@ -115,7 +117,7 @@ AXES = (
     Axis(
         "pace",
         "steps for each item until the time is over, 12 items",
-        tuple(Setting(12, pace=n) for n in (25, 16, TIGHT)),
+        tuple(Setting(12, pace=n) for n in PACES),
     ),
     Axis(
         "missing",

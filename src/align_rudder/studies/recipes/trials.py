@@ -113,7 +113,7 @@ def _shortest(logs: list[Any]) -> list[Any]:
 
 
 def _in_turn(setting: Setting, seed: int, **options: Any) -> Result:
-    mdp, models = environment(setting, seed).mdp, model_of(setting, seed).alternatives()
+    mdp, models = environment(setting, seed).mdp, model_of(setting, seed).alternatives(median=False)
     return learn_align_rudder(mdp, [], seed=seed, model=models, **options)
 
 
@@ -121,7 +121,7 @@ def _median_in_turn(setting: Setting, seed: int, **options: Any) -> Result:
     env = environment(setting, seed)
     undo: dict[Hashable, Hashable] = {**env.undo}
     median = in_order(median_of(logs_of(setting, seed)), undo or None)
-    models = [median, *model_of(setting, seed).alternatives()]
+    models = [median, *model_of(setting, seed).alternatives(median=False)]
     return learn_align_rudder(env.mdp, [], seed=seed, model=models, **options)
 
 
@@ -131,9 +131,13 @@ def _unordered(setting: Setting, seed: int, **options: Any) -> Result:
 
 
 def _rounds(setting: Setting, seed: int, **options: Any) -> Result:
-    env = environment(setting, seed)
-    undo: dict[Hashable, Hashable] = {**env.undo}
-    return learn_rounds(env.mdp, logs_of(setting, seed), seed=seed, undo=undo or None, **options)
+    return learn_rounds(
+        environment(setting, seed).mdp, logs_of(setting, seed), seed=seed, **options
+    )
+
+
+def _collect(setting: Setting, seed: int, **options: Any) -> Result:
+    return _rounds(setting, seed, any_order=True, **options)
 
 
 def _gail_events(setting: Setting, seed: int, **options: Any) -> Result:
@@ -170,6 +174,7 @@ LEARNERS: dict[str, Callable[..., Result]] = {
     "median-in-turn": _median_in_turn,
     "unordered": _unordered,
     "rounds": _rounds,
+    "collect": _collect,
     "gail-events": _gail_events,
     "q-memory": _with_memory(learn_q),
     "rrd": _with_memory(learn_rrd),

@@ -96,8 +96,8 @@ def in_common(logs: Sequence[Sequence[str]]) -> list[str]:
     return [logs[0][int(t)] for t in common_subsequence(ids, len(symbols))[0]]
 
 
-def median_of(logs: Sequence[Sequence[str]], share: float = 0.65) -> list[str]:
-    """Return a sequence that most logs hold in this order: their median string.
+def median_of(logs: Sequence[Sequence[str]], share: float = 0.5) -> list[str]:
+    """Return a sequence that half of the logs hold in this order: their median string.
 
     Example:
         >>> median_of([["key", "door"], ["lamp", "key", "door"], ["key", "cat", "door"]])
