@@ -101,14 +101,20 @@ def test_the_common_subsequence_fails_where_logs_are_not_clean(rows, noise):
 
 
 POOR = [{"missing": 0.05}, {"missing": 0.1}, {"foreign": 1}, {"foreign": 2}]
+SHORT = {"length": 12, "pace": 9}
 
 
-@pytest.mark.parametrize("task", [*({"length": n} for n in (4, 8, 12, 24)), *POOR])
+@pytest.mark.parametrize("task", [*({"length": n} for n in (4, 8, 12, 24)), {}, *POOR[2:]])
 def test_the_median_string_is_level_with_ours(rows, task):
     """Where neither is ahead beyond chance: what counts is the order, however it is found."""
     task = {"length": 12, **task}
-    assert p_value(rows, "align-rudder", "median", **task) >= 0.1
-    assert p_value(rows, "median", "align-rudder", **task) >= 0.1
+    assert p_value(rows, "align-rudder", "median", **task) >= 0.05
+    assert p_value(rows, "median", "align-rudder", **task) >= 0.05
+
+
+def test_the_median_string_is_better_where_logs_lack_events(rows):
+    for time in ({"length": 12}, SHORT):
+        assert p_value(rows, "median", "defaults", **time, missing=0.1) < 0.02
 
 
 @pytest.mark.parametrize("noise", POOR)
@@ -117,30 +123,37 @@ def test_turns_get_past_a_wrong_consensus(rows, noise):
         np.array(episodes_of(rows, name, length=12, **noise))
         for name in ("defaults", "consensus-alone", "in-turn")
     )
-    assert (with_turns < 3000).sum() >= max((without < 3000).sum(), 39)
+    assert (with_turns < 3000).all()
+    assert (without < 3000).sum() <= 40
     # To compare the logs first is quicker than to take one after another.
     ours = np.array(episodes_of(rows, "align-rudder", length=12, **noise))
     assert np.median(ours) <= 0.55 * np.median(in_turn)
     assert p_value(rows, "align-rudder", "in-turn", length=12, **noise) < 0.05
 
 
-TIGHT = {"length": 12, "pace": 12}
-
-
-def test_a_tour_through_the_kinds_does_as_well_where_time_is_long(rows):
+@pytest.mark.parametrize("task", [*({"length": n} for n in (4, 8, 12, 24)), *POOR])
+def test_rounds_in_any_order_are_quicker_where_time_is_long(rows, task):
     """Then no order is needed at all, which the pages say."""
-    for length in (4, 8, 12, 24):
-        assert p_value(rows, "align-rudder", "rounds", length=length) > 0.02
-        assert max(episodes_of(rows, "rounds", length=length)) < 3000
+    task = {"length": 12, **task}
+    assert np.median(episodes_of(rows, "collect", **task)) <= np.median(
+        episodes_of(rows, "align-rudder", **task)
+    )
+    assert max(episodes_of(rows, "collect", **task)) < 3000
 
 
-@pytest.mark.parametrize("noise", [{}, *POOR])
-def test_where_time_is_short_the_order_decides(rows, noise):
-    clearly = 5e-3 if "missing" in noise else 1e-6
+@pytest.mark.parametrize("task", [{"length": n} for n in (8, 12, 24)] + POOR)
+def test_where_time_is_short_the_order_decides(rows, task):
+    task = {**SHORT, **task}
+    clearly = 1e-3 if task["length"] == 8 or "missing" in task else 1e-4
     for ours in ("align-rudder", "defaults", "consensus-alone"):
-        for rival in ("rounds", "unordered", "gail-events"):
-            assert p_value(rows, ours, rival, **TIGHT, **noise) < clearly
-        assert p_value(rows, ours, "in-turn", **TIGHT, **noise) < 5e-3
-        assert p_value(rows, ours, "shortest-log", **TIGHT, **noise) < 1e-4
-    solved = np.array(episodes_of(rows, "rounds", **TIGHT, **noise)) < 3000
-    assert solved.sum() <= 14
+        for rival in ("collect", "rounds", "unordered", "gail-events"):
+            assert p_value(rows, ours, rival, **task) < clearly
+        for rival in ("in-turn", "shortest-log"):
+            assert p_value(rows, ours, rival, **task) < 1e-3
+    assert (np.array(episodes_of(rows, "collect", **task)) < 3000).sum() <= 22
+
+
+def test_where_wrong_items_spoil_the_order_decides(rows):
+    for ours in ("align-rudder", "defaults"):
+        for rival in ("collect", "rounds", "unordered"):
+            assert p_value(rows, ours, rival, length=4, wrong="undo") < 1e-5

@@ -177,7 +177,7 @@ METHODS: dict[str, RecipeMethod] = {
     "collect": RecipeMethod(
         "events without aligning, any order, round after round",
         "#00897B",
-        "d",
+        "x",
         _ROUNDS,
         knows=f"{_LOGS}, which kinds this round has seen",
         first=_ROUNDS_FIRST,
