@@ -1,12 +1,20 @@
 """Evidence: probabilities against counting and sampling, and its promise under the null."""
 
+import warnings
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
+import align_rudder as ar
 from align_rudder.alignment import align_ids, guide_tree, pairwise_scores, progressive
-from align_rudder.evidence import chain_evidence, directed_evidence, embedding, kept_columns
+from align_rudder.evidence import (
+    _log_embedding,
+    chain_evidence,
+    directed_evidence,
+    embedding,
+    kept_columns,
+)
 from align_rudder.groups import evident_groups, members_below
 from align_rudder.null import Null
 from align_rudder.scoring import inverse_frequency
@@ -129,3 +137,39 @@ def test_no_partition_of_the_tree_has_more_evidence():
     assert {tuple(g.members.tolist()) for g in groups} == {(0, 2, 5, 6), (1, 3, 4)}
     for group in groups:
         assert group.evidence >= np.log(100)
+
+
+@pytest.mark.parametrize("independent", [False, True])
+@pytest.mark.parametrize(("m", "length"), [(1, 1), (3, 7), (12, 40), (300, 310)])
+def test_the_logarithm_of_an_embedding_is_that_of_its_probability(m, length, independent):
+    rng = np.random.default_rng(m)
+    start, transition = chain_of(rng, 5)
+    if independent:
+        start, transition = transition[0], transition[:1]
+    chain = rng.integers(5, size=m)
+    found = _log_embedding(chain, start, transition, length)
+    assert found == pytest.approx(np.log(embedding(chain, start, transition, length)[length]))
+    assert _log_embedding(chain, start, transition, m - 1) == -np.inf
+
+
+@pytest.mark.parametrize("n", [150, 600])
+def test_long_sequences_have_as_much_evidence_for_each_column(n):
+    """Probabilities far below what a float can hold."""
+    rng = np.random.default_rng(0)
+    row = rng.integers(12, size=n)
+    matrix = np.tile(row, (4, 1)).astype(np.int32)
+    null = Null.of([*matrix], np.bincount(row, minlength=12) / n)
+    found = kept_columns(matrix, null)
+    assert len(found.columns) == n
+    # All of a row of n events is one way of many, each event of its own probability.
+    by_hand = -4 * np.log(null.p[row]).sum()
+    cost = n * (np.log(2 * 12) - np.log(10 / 14))
+    assert found.evidence == pytest.approx(by_hand - cost, rel=1e-6)
+
+
+def test_long_logs_are_paid_to_their_end():
+    log = [f"step {k}" for k in range(200)]
+    with warnings.catch_warnings(action="ignore", category=ar.AlignRudderWarning):
+        model = ar.AlignRudder().fit_events([log] * 4)
+    rr = model.redistribute_events(log, ret=1.0)
+    assert (rr.rewards > 0).all()

@@ -64,6 +64,11 @@ def check_sequences(
     """Return sequences of symbols as lists."""
     if isinstance(sequences, (str, bytes)):
         raise ValueError(f"got one sequence ({sequences!r}); a list of sequences is needed")
+    if isinstance(sequences, Mapping):
+        raise ValueError(
+            f"{name} is a mapping; a list of sequences is needed: give its values, "
+            f"[*{name}.values()]"
+        )
     listed = []
     for i, sequence in enumerate(sequences):
         if isinstance(sequence, Episode):

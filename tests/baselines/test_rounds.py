@@ -10,6 +10,7 @@ from small_recipes import GREEDY, small_recipe
 
 from align_rudder.baselines import learn_rounds
 from align_rudder.baselines.rounds import _anew, collecting, common_symbols, touring, visits
+from align_rudder.tasks import RecipesEnv
 
 
 @given(st.text("abcd", max_size=12), st.integers(1, 3))
@@ -108,5 +109,12 @@ def test_what_cannot_be_meant_is_refused():
     for none in ([], [[], []]):
         with pytest.raises(ValueError, match=f"the {len(none)} logs hold no event"):
             learn_rounds(world.mdp, none)
+    many = RecipesEnv(2, items=13, distractors=0)
     with pytest.raises(ValueError, match=r"13 kinds of event .* at most 12 are learned"):
-        learn_rounds(world.mdp, ["abcdefghijklm"] * 2, any_order=True)
+        learn_rounds(many.mdp, ["ABCDEFGHIJKLM"] * 2, any_order=True)
+    with pytest.raises(ValueError, match="logs hold 'q', 'w', which the table does not name; it"):
+        learn_rounds(world.mdp, [["q", "w"]] * 3)
+    with pytest.raises(ValueError, match=r"logs\[0\] is 1; a sequence of symbols"):
+        learn_rounds(world.mdp, [1, 2])
+    with pytest.raises(ValueError, match="logs is a mapping"):
+        learn_rounds(world.mdp, {"run": logs[0]})

@@ -109,3 +109,37 @@ def test_a_first_model_that_is_right_has_every_third_turn():
     assert alone.solved
     assert among.solved
     assert 20 < alone.episodes < among.episodes <= 3 * alone.episodes
+
+
+@pytest.mark.parametrize(
+    ("model", "word"),
+    [
+        ([ar.AlignRudder()], "model 0 of 1 is AlignRudder, which is not fitted"),
+        ("x.npz", "model 0 of 1 is str; fitted models are needed"),
+        (3, "model 0 of 1 is int"),
+        ([None], "model 0 of 1 is NoneType"),
+    ],
+)
+def test_what_is_no_fitted_model_is_refused_at_once(tasks, model, word):
+    env, *_ = tasks[0]
+    with pytest.raises(ValueError, match=word):
+        learn_align_rudder(env.mdp, [], model=model)
+
+
+def test_a_later_model_that_is_not_fitted_costs_no_training(tasks):
+    env, _, model = tasks[0]
+    with pytest.raises(ValueError, match="model 1 of 2 is AlignRudder, which is not fitted"):
+        learn_align_rudder(env.mdp, [], model=[model, ar.AlignRudder()])
+
+
+def test_alternatives_begin_with_what_half_of_the_logs_hold():
+    """The consensus is sure of less; a model of few logs or of the same has no median string."""
+    logs = ["ABCDE", "AXCDE", "ABCYE", "ABDEZ", "ACDE", "ABCDE"] * 2
+    model = ar.AlignRudder(min_conservation=0.9).fit_events(logs)
+    first, *others = model.alternatives()
+    rr = first.redistribute_events("ABCDE", ret=1.0)
+    assert (rr.rewards > 0).all()
+    assert len(others) == len({*logs}) - 1  # one of them is the median string
+    assert len(model.alternatives(median=False)) == len({*logs})
+    sure = ar.AlignRudder().fit_events(["ABCDE"] * 4)
+    assert len(sure.alternatives()) == 1

@@ -255,3 +255,11 @@ def test_without_jax_it_is_said_before_trials_are_and_which_methods_do_without(
     _, _, named = said.strip().partition("or leave RUDDER out: --methods ")
     assert named.split() == others
     assert not list(tmp_path.rglob("trials.csv"))
+
+
+@pytest.mark.parametrize("search", ["rooms", "recipes", "networks"])
+def test_a_search_of_no_trials_is_refused(search, tmp_path, capsys):
+    for number in ("0", "-3"):
+        assert main(["tune", search, "--trials", number, "--out", str(tmp_path / "x")]) == 2
+        assert "--trials" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()

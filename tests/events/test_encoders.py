@@ -12,6 +12,7 @@ from encoders import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import align_rudder as ar
 from align_rudder import AlignRudder, AlignRudderWarning, Episode, FunctionEvents, SymbolEvents
 
 examples = settings(deadline=None, max_examples=40, derandomize=True)
@@ -244,3 +245,18 @@ def test_a_function_is_needed_and_is_not_in_the_file(tmp_path):
         with pytest.raises(ValueError, match=r"'x' is not a function; give the one") as raised:
             AlignRudder.load(path, **wrong)
         assert "damaged" not in str(raised.value)
+
+
+def test_an_event_function_with_a_memory_is_refused():
+    """It is called more than once for each step, and not in the order of the steps."""
+    episodes = [ar.Episode(np.arange(5), np.zeros(4, int), [0, 0, 0, 1.0]) for _ in range(3)]
+    count, seen = iter(range(1000)), set()
+
+    def first_visit(obs, action, reward, next_obs, info):
+        new = int(next_obs) not in seen
+        seen.add(int(next_obs))
+        return int(next_obs) if new else None
+
+    for function in (lambda *step: next(count), first_visit, lambda *step: object()):
+        with pytest.raises(ValueError, match="names other events when demonstration 0 is read"):
+            ar.AlignRudder(function).fit(episodes)

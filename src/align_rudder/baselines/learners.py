@@ -161,9 +161,16 @@ def learn_align_rudder(
         Trial(mdp, demonstrations, protocol, seed)  # says what is wrong with the demonstrations
         parameters = {"strategies": 1, **(options or {})}
         model = AlignRudder(StateEvents(max_events=max_events), **parameters).fit(demonstrations)
-    models = [model] if isinstance(model, AlignRudder) else [*model]
+    models: list[Any] = [*model] if isinstance(model, list | tuple) else [model]
     if not models:
         raise ValueError("no model was given; give one, several, or None to fit one here")
+    for i, one in enumerate(models):
+        if not isinstance(one, AlignRudder) or not hasattr(one, "strategies_"):
+            raise ValueError(
+                f"model {i} of {len(models)} is {type(one).__name__}"
+                f"{', which is not fitted' if isinstance(one, AlignRudder) else ''}; fitted "
+                "models are needed (AlignRudder.load reads one from a file)"
+            )
     first = models[0]
     returns = None if demonstrations else getattr(first, "returns_", None)
     trial = Trial(mdp, demonstrations, protocol, seed, returns)

@@ -14,6 +14,7 @@ from align_rudder.baselines.turns import Turns
 from align_rudder.files import Flag, Number, Whole, check_values
 from align_rudder.settlement import Settlement
 from align_rudder.tasks.mdp import TabularMDP
+from align_rudder.validation import check_sequences
 
 __all__ = ["collecting", "common_symbols", "learn_rounds", "touring", "visits"]
 
@@ -128,8 +129,15 @@ def learn_rounds(
     )
     if turns is not None:
         check_values(turns=(turns, Whole(1)))
+    logs = check_sequences(logs, "logs")
     if not any(logs):
         raise ValueError(f"the {len(logs)} logs hold no event; give at least one that does")
+    unknown = set().union(*logs) - set(mdp.symbols)
+    if unknown:
+        raise ValueError(
+            f"the logs hold {', '.join(map(repr, sorted(unknown, key=str)[:5]))}, which the table "
+            f"does not name; it has {', '.join(map(repr, mdp.symbols)) or 'no events'}"
+        )
     trial = Trial(mdp, [], protocol, seed, [1.0] * len(logs))
     initial = trial.cloned(0.0, initial_mean)
     rule = trace_rule(learning_rate, trace, gamma)

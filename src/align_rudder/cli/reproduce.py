@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import tyro
 
-from align_rudder.cli.options import check_folder
+from align_rudder.cli.options import check_folder, check_least
 from align_rudder.files import check_outputs, write_json
 from align_rudder.runs.interrupt import interrupt_on_signal
 from align_rudder.studies.networks.methods import METHODS as NETWORK_METHODS
@@ -181,6 +181,7 @@ class Tune(_Parallel):
 
         check_outputs(self.json)
         check_folder(self.out)
+        check_least(self, trials=1)
         if self.search != NETWORKS and self.steps is not None:
             raise ValueError(
                 f"--steps is of {NETWORKS} alone; the cap of {self.search} is --max-episodes"

@@ -215,6 +215,12 @@ class FunctionEvents(Vocabulary):
     def fit(self, episodes: Sequence[Episode], random_episodes: Sequence[Episode] = ()) -> Self:
         self._without_infos = all(episode.infos is None for episode in episodes)
         named = [self._named_symbols(e, f"demonstration {i}") for i, e in enumerate(episodes)]
+        if episodes and self._named_symbols(episodes[0], "demonstration 0") != named[0]:
+            raise ValueError(
+                "the event function names other events when demonstration 0 is read again; it is "
+                "called several times and in any order, so let it depend on its arguments alone: "
+                "no counter, no random number, no memory of earlier steps"
+            )
         self._learn(named)
         return self
 
