@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
 def test_demonstrations_by_command(tmp_path, monkeypatch, capsys):
     """They become a file for training, episodes for everything else, and a model."""
-    task, committed, _ = setup()
+    task, committed, *_ = setup()
     failed = committed[0]._replace(solved=False)
     runs = [failed, *committed[::-1]]
     monkeypatch.setattr(demos_module, "play_expert", lambda *args: runs)

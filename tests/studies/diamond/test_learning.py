@@ -25,7 +25,7 @@ from align_rudder.studies.diamond.results import (  # noqa: E402
 
 def test_redistribution_of_the_demonstrations_is_that_of_numpy():
     """Event by event and step by step, inside JAX as outside; scores are on a grid of 2^-10."""
-    world, demos, model = setup()
+    world, demos, model, _ = setup()
     task = aligned_task(setup()._replace(task=Replay()))
     follow = eqx.filter_jit(lambda s, *features: task.follow(s, *features))
     start = task.begin(jax.random.key(0))
