@@ -126,9 +126,10 @@ def learn_align_rudder(
         events: The model's event of each outcome of the table (S, A, K), -1 for none, where the
             model sees something else than its states: what is held, say.
         turns: Where demonstrations cannot be cloned, the episodes after which, if no evaluation was
-            a success, the model gives way to the next: one of each of its demonstrations
-            (`AlignRudder.alternatives`), as what they share may lack a step, or the next of
-            several that were given. None to stay with the first.
+            a success, the model gives way to the next: one of the median string of its
+            demonstrations, then of each (`AlignRudder.alternatives`), as what they share may lack
+            a step; or the next of several that were given. The first has every third turn. None
+            to stay with it.
         options: Parameters of the model, where it is fitted here.
         protocol: How the trial is run and judged.
     """

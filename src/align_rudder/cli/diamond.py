@@ -318,7 +318,8 @@ class Watch:
     """Watch a trained agent in a new world: sub-goals as they are reached, and a video."""
 
     agent: tyro.conf.Positional[str | None] = None
-    """Folder of a training, or file of `diamond ship`; the agent of the package if left out."""
+    """Folder of a training, or file of `diamond ship`; if left out the agent of the package, where
+    one comes with it."""
     output: Output = "diamond.gif"
     """File for the video (.gif)."""
     seed: int = 1
