@@ -53,7 +53,13 @@ _NAMES_OF_0_1 = {
     "max_norm": "max_grad_norm",
     "cloning": "bc_coef",
 }
-LATER = {"beside": 0.0, "goals": "alignment", "revisit": 0, "backplay": False}
+LATER = {
+    "beside": 0.0,
+    "goals": "alignment",
+    "revisit": 0,
+    "backplay": False,
+    "clip_value": True,
+}
 """Entries that configurations written before do not have, and what they were then."""
 
 
@@ -70,6 +76,7 @@ class PPO:
         gamma: Discount γ.
         gae_lambda: λ of generalised advantage estimation.
         clip_eps: ε, how far the probability ratio may move.
+        clip_value: Whether values may move no further than ε either in an update.
         ent_coef: Weight of the entropy.
         vf_coef: Weight of the value loss.
         max_grad_norm: Largest norm of a gradient; larger ones are scaled down.
@@ -93,6 +100,7 @@ class PPO:
     gamma: float = 0.995
     gae_lambda: float = 0.95
     clip_eps: float = 0.2
+    clip_value: bool = True
     ent_coef: float = 0.005
     vf_coef: float = 0.5
     max_grad_norm: float = 0.5
@@ -294,7 +302,7 @@ def ppo_loss(
             L_value  = ½ mean max((V − R)², (V_old + clip(V − V_old, −ε, ε) − R)²)
             L        = L_policy − c_ent H + c_vf L_value + c_bc L_bc
 
-        H is the mean entropy of the policy, L_bc the cross-entropy of demonstrated actions.
+        Without `clip_value` L_value = ½ mean (V − R)². H is the mean entropy of the policy, L_bc the cross-entropy of demonstrated actions.
     """
     old, advantage, target = minibatch
     apply = jax.vmap(agent, (None, 0, 0, 0))
@@ -304,8 +312,10 @@ def ppo_loss(
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     ratio, eps = jnp.exp(log_prob - old.log_prob), ppo.clip_eps
     surrogate = jnp.minimum(ratio * advantage, jnp.clip(ratio, 1 - eps, 1 + eps) * advantage)
-    clipped = old.value + jnp.clip(value - old.value, -eps, eps)
-    error = jnp.maximum((value - target) ** 2, (clipped - target) ** 2)
+    error = (value - target) ** 2
+    if ppo.clip_value:
+        clipped = old.value + jnp.clip(value - old.value, -eps, eps)
+        error = jnp.maximum(error, (clipped - target) ** 2)
     losses = Losses(-surrogate.mean(), error.mean() / 2, actions.entropy(logits).mean())
     policy_weight = 1.0 - jnp.asarray(value_only, jnp.float32)
     loss = policy_weight * (losses.policy - ppo.ent_coef * losses.entropy)
@@ -319,14 +329,17 @@ def ppo_loss(
 # Learning from a rollout
 
 
-def optimizer(ppo: PPO, total_updates: int) -> optax.GradientTransformation:
-    """Return Adam with clipped gradients and a falling learning rate."""
-    steps = max(total_updates * ppo.n_epochs * ppo.n_minibatches, 1)
-    schedule = optax.linear_schedule(ppo.learning_rate, ppo.learning_rate / 10, steps)
+def optimizer(ppo: PPO, total_updates: int | jax.Array) -> optax.GradientTransformation:
+    """Return Adam with clipped gradients and a learning rate that falls linearly to a tenth."""
+    steps = jnp.maximum(jnp.asarray(total_updates) * ppo.n_epochs * ppo.n_minibatches, 1)
+
+    def schedule(step: Any) -> jax.Array:
+        return ppo.learning_rate * (1.0 - 0.9 * jnp.minimum(step / steps, 1.0))
+
     return optax.chain(optax.clip_by_global_norm(ppo.max_grad_norm), optax.adam(schedule, eps=1e-5))
 
 
-def new_train_state(agent: Any, ppo: PPO, total_updates: int, key: jax.Array) -> TrainState:
+def new_train_state(agent: Any, ppo: PPO, total_updates: int | jax.Array, key: jax.Array) -> TrainState:
     """Return the state of a training that begins."""
     opt_state = optimizer(ppo, total_updates).init(eqx.filter(agent, eqx.is_inexact_array))
     return TrainState(agent, opt_state, jnp.int32(0), key)
@@ -335,7 +348,7 @@ def new_train_state(agent: Any, ppo: PPO, total_updates: int, key: jax.Array) ->
 def update_agent(
     task: Any,
     ppo: PPO,
-    total_updates: int,
+    total_updates: int | jax.Array,
     state: TrainState,
     traj_batch: Transition,
     last_value: jax.Array,
@@ -396,7 +409,7 @@ def update_agent(
 
 
 def new_runner_state(
-    agent: Policy, starts: Starts, ppo: PPO, total_updates: int, key: jax.Array
+    agent: Policy, starts: Starts, ppo: PPO, total_updates: int | jax.Array, key: jax.Array
 ) -> RunnerState:
     """Return the state of a training that begins, its environments at new beginnings."""
     k_learn, k_begin, k_play = jax.random.split(key, 3)
@@ -471,7 +484,7 @@ def collect_rollout(
 def train_step(
     task: AlignedTask,
     ppo: PPO,
-    total_updates: int,
+    total_updates: int | jax.Array,
     runner: RunnerState,
     examples: Examples | None = None,
 ) -> tuple[RunnerState, Metrics, Losses]:

@@ -197,16 +197,18 @@ class Trainer:
 
     def _train_step(self, task: AlignedTask, settings: PPO) -> Callable[[RunnerState], Any]:
         """Return one update of PPO, compiled for the devices."""
-        total, examples = self.at.total, None
+        # How many updates there will be is an argument: all seeds are one compiled program.
+        total, examples = jnp.int32(self.at.total), None
         if self.demonstrations is not None and settings.bc_coef > 0:
             examples = self.demonstrations.examples
 
         @eqx.filter_jit(donate="all-except-first")
-        def step(fixed: tuple[AlignedTask, Examples | None], runner: RunnerState) -> Any:
-            runner, *shown = ppo.train_step(fixed[0], settings, total, runner, fixed[1])
+        def step(fixed: tuple[AlignedTask, Examples | None, jax.Array], runner: RunnerState) -> Any:
+            task, examples, total = fixed
+            runner, *shown = ppo.train_step(task, settings, total, runner, examples)
             return _spread_envs(self.devices.keep, runner), *self.devices.keep(shown)
 
-        fixed = self.devices.place((task, examples))
+        fixed = self.devices.place((task, examples, total))
         return lambda runner: step(fixed, runner)
 
     def _log(self, metrics: Metrics, losses: Losses) -> None:

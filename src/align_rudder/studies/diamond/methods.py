@@ -52,24 +52,30 @@ class Method:
 
 OURS = "align-rudder"
 _SEPARATE = {"separate": True, "hidden": (128, 128)}
-_PLAIN = {"plain": True, "clone": 0, "manager": 0.0}
+_PLAIN = {"plain": True, "clone": 0, "manager": 0.0, "beside": 0.0, "goals": "alignment"}
 _PLAIN_PPO = {"bc_coef": 0.0, "burn_in": 0, "fresh": 1.0}
+_UNPAID = {"beside": 0.0}  # where the diamond's own reward is all there is, or part of another
 
 METHODS: dict[str, Method] = {
     OURS: Method("Align-RUDDER", "vermillion", "o"),
+    "manager": Method("… with a manager", "blue", "d", {"manager": 0.05}),
+    "flags": Method("… achievements are events, too", "black", "d", {"goals": "alignment"}),
+    "checklist": Method("… sub-goals paid in any order", "green", "v", {"goals": "checklist"}),
+    "no-beside": Method("… not paid for the diamond beside", "orange", "s", _UNPAID),
+    "equal-reward": Method("… paid the same for each sub-goal", "sky", "P", {"pay": "goals"}),
+    "no-redistribution": Method(
+        "… paid for the diamond alone", "green", "D", {"pay": "task", **_UNPAID}
+    ),
+    "no-starts": Method("… from new worlds alone", "purple", "*", {}, {"fresh": 1.0}),
+    "no-cloning": Method("… without cloning", "purple", "v", {"clone": 0}, {"bc_coef": 0.0}),
     "separate": Method("… a network for each sub-task", "blue", "s", _SEPARATE),
     "own-subtask": Method(
         "… a network for each, learning for it alone",
         "black",
         "<",
-        _SEPARATE,
+        {**_SEPARATE, **_UNPAID},
         {"own_subtask": True},
     ),
-    "no-redistribution": Method("… paid for the diamond alone", "green", "D", {"pay": "task"}),
-    "equal-reward": Method("… paid the same for each sub-goal", "sky", "P", {"pay": "goals"}),
-    "no-starts": Method("… from new worlds alone", "purple", "*", {}, {"fresh": 1.0}),
-    "items": Method("… events of items alone", "black", "d", {"goals": "items"}),
-    "no-cloning": Method("… without cloning", "purple", "v", {"clone": 0}, {"bc_coef": 0.0}),
     "one-demonstration": Method(
         "Sub-goals of one demonstration, not aligned", "green", "p", {"goals": "one"}
     ),
@@ -78,14 +84,14 @@ METHODS: dict[str, Method] = {
         "PPO, paid for each achievement, with demonstrations",
         "orange",
         "h",
-        {"goals": "kinds", "pay": "dense", "manager": 0.0},
+        {"goals": "kinds", "pay": "dense", **_UNPAID},
         {"reward_scale": 1.0},
     ),
     "backplay": Method(
         "PPO, paid for the diamond alone, backplay",
         "gray",
         "8",
-        {"goals": "kinds", "pay": "task", "manager": 0.0},
+        {"goals": "kinds", "pay": "task", **_UNPAID},
         {"backplay": True},
     ),
     "ppo-dense": Method(
@@ -114,6 +120,7 @@ else:
 """The name of a method, as a choice of command lines."""
 
 _LONG = 50_000_000  # from here on, many environments and a larger pool
+_SHORT = 4_000_000  # up to here, evaluations would take a large part of the steps
 
 
 def label_of(method: str, alone: bool = True) -> str:
@@ -141,16 +148,19 @@ def training_of(method: str, steps: int = 8_000_000, seed: int = 0, **options: A
 
     if method not in METHODS:
         raise ValueError(f"there is no method {method!r}; choose among {', '.join(METHODS)}")
+    learning: dict[str, Any] = {"ent_coef": 0.001, "clip_value": False}
+    base = Training(steps, seed, beside=1.0, goals="items", manager=0.0, precision="bfloat16")
     if steps >= _LONG:
-        ppo = PPO(n_envs=4096, n_epochs=2, n_minibatches=32, gamma=0.997)
-        base = Training(steps, seed, ppo, pool=6144, buffer=512, evaluations=16, worlds=1024)
+        ppo = PPO(n_envs=4096, n_epochs=2, n_minibatches=32, gamma=0.997, **learning)
+        base = replace(base, ppo=ppo, pool=6144, buffer=512, evaluations=16, worlds=1024)
     else:
-        base = Training(steps, seed, PPO(n_envs=512, n_minibatches=16), evaluations=5)
+        ppo, few = PPO(n_envs=512, n_minibatches=16, **learning), steps < _SHORT
+        base = replace(base, ppo=ppo, evaluations=1 if few else 4, worlds=128 if few else 256)
     differs, given = METHODS[method], {k: v for k, v in options.items() if v is not None}
     of_ppo = {name: given.pop(name) for name in [*given] if name in PPO.__dataclass_fields__}
     return replace(
         base,
-        **{"precision": "bfloat16", "name": method, **differs.training, **given},
+        **{"name": method, **differs.training, **given},
         ppo=replace(base.ppo, **{**differs.ppo, **of_ppo}),
     )
 

@@ -128,7 +128,7 @@ def prepare(
 
 
 def fit_demonstrations(
-    task: DiamondTask, demos: Sequence[Demonstration], in_order: bool = False
+    task: DiamondTask, demos: Sequence[Demonstration], in_order: bool = False, **options: Any
 ) -> AlignRudder:
     """Return the model: events found in the changes of the task's features, aligned.
 
@@ -137,10 +137,11 @@ def fit_demonstrations(
         demos: The demonstrations.
         in_order: Whether events are paid in order, as the library does by default; otherwise as
             the paper has it. What crafting takes is spent, not lost, so that nothing is undone.
+        options: Further arguments of `AlignRudder`.
     """
     episodes = [demo.episode(task) for demo in _solved(demos)]
     form = {"done": False, "undo": None} if in_order else PAPER
-    return AlignRudder(events_of(task), strategies=1, **form).fit(episodes)
+    return AlignRudder(events_of(task), strategies=1, **form, **options).fit(episodes)
 
 
 def _solved(demos: Sequence[Demonstration]) -> Sequence[Demonstration]:
