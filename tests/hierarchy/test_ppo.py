@@ -118,8 +118,9 @@ def minibatch(rng, n=12):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("value_only", [False, True])
-def test_the_loss_is_that_of_numpy(seed, value_only):
-    ppo = PPO(clip_eps=0.2, vf_coef=0.7, ent_coef=0.3, bc_coef=0.4)
+@pytest.mark.parametrize("clip_value", [False, True])
+def test_the_loss_is_that_of_numpy(seed, value_only, clip_value):
+    ppo = PPO(clip_eps=0.2, vf_coef=0.7, ent_coef=0.3, bc_coef=0.4, clip_value=clip_value)
     agent, batch, log_prob, examples = minibatch(np.random.default_rng(seed))
     old, advantage, target = (jax.tree.map(lambda x: np.asarray(x, float), x) for x in batch)
     loss, parts = eqx.filter_jit(ppo_loss)(agent, None, ppo, batch, examples, value_only)
@@ -131,7 +132,7 @@ def test_the_loss_is_that_of_numpy(seed, value_only):
         clipped = min(max(ratio, 0.8), 1.2)
         policy.append(-min(ratio * advantage[i], clipped * advantage[i]))
         v = float(agent.value[i])
-        near = old.value[i] + min(max(v - old.value[i], -0.2), 0.2)
+        near = old.value[i] + min(max(v - old.value[i], -0.2), 0.2) if clip_value else v
         value.append(max((v - target[i]) ** 2, (near - target[i]) ** 2) / 2)
     p = np.exp(np.asarray(agent.logits, float))
     p /= p.sum(axis=1, keepdims=True)

@@ -30,7 +30,7 @@ PUBLISHED = sorted((Path(__file__).parents[2] / "results/diamond").glob("*/*/tra
         ({"ppo": PPO(own_subtask=True), "pay": "task"}, r"own_subtask .* pay='task' cannot"),
         (
             {"goals": "none"},
-            "goals is 'none'; one of 'alignment', 'items', 'checklist', 'one', 'kinds'",
+            "goals is 'none'; one of 'alignment', 'flags', 'checklist', 'one', 'kinds'",
         ),
         ({"goals": "kinds", "plain": True, "pay": "task"}, "plain learner has no sub-goals"),
         ({"goals": "checklist", "plain": True, "pay": "task"}, "plain learner has no sub-goals"),
@@ -55,12 +55,15 @@ def test_a_configuration_is_read_as_it_was_written(known):
         assert Training.from_configuration(json.loads(json.dumps(found))) == training
 
 
-def test_a_configuration_without_the_fields_of_later_is_that_of_the_defaults(known):
-    found = Training().configuration(known.tables)
+def test_a_configuration_without_the_fields_of_later_is_what_trainings_were_before(known):
+    """Whatever the defaults are today."""
+    ppo = PPO(**{name: value for name, value in LATER.items() if hasattr(PPO, name)})
+    before = Training(ppo=ppo, beside=LATER["beside"], goals=LATER["goals"])
+    found = before.configuration(known.tables)
     assert not {*found, *found["ppo"]} & {*LATER}
-    assert Training.from_configuration(found) == Training()
-    whole = {**asdict(Training()), "alignment": "x"}  # one that has them says the same
-    assert Training.from_configuration(json.loads(json.dumps(whole))) == Training()
+    assert Training.from_configuration(found) == before != Training()
+    whole = {**asdict(before), "alignment": "x"}  # one that has them says the same
+    assert Training.from_configuration(json.loads(json.dumps(whole))) == before
 
 
 def test_tables_of_other_subgoals_are_refused(known):

@@ -30,7 +30,13 @@ from align_rudder.files import (
     write_text,
 )
 from align_rudder.runs.progress import bars_or_lines
-from align_rudder.studies.diamond.methods import OURS, MethodName, train_method, training_of
+from align_rudder.studies.diamond.methods import (
+    MORE,
+    OURS,
+    MethodName,
+    train_method,
+    training_of,
+)
 
 __all__ = ["Diamond"]
 
@@ -172,6 +178,8 @@ class Train:
             "evaluations": self.evaluations,
         }
         given = {name: value for name, value in given.items() if value is not None}
+        if self.more is not None:
+            given["name"] = self.method + MORE
         training = training_of(
             self.method, int(self.steps), self.seed, **given, **_fields(self.set, given)
         )

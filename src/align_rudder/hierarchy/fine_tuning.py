@@ -68,7 +68,9 @@ class FineTuning:
     least_steps: int = 50_000
     fresh: float = 0.5
     ppo: PPO = field(
-        default_factory=lambda: PPO(n_envs=1, n_steps=256, n_minibatches=4, bc_coef=0.0)
+        default_factory=lambda: PPO(
+            n_envs=1, n_steps=256, n_minibatches=4, bc_coef=0.0, ent_coef=0.005, clip_value=True
+        )
     )
 
     def __post_init__(self) -> None:

@@ -39,6 +39,7 @@ __all__ = [
     "ppo_loss",
     "train_step",
     "update_agent",
+    "with_later",
     "without_later",
 ]
 
@@ -55,7 +56,7 @@ _NAMES_OF_0_1 = {
 }
 LATER = {
     "beside": 0.0,
-    "goals": "alignment",
+    "goals": "flags",
     "revisit": 0,
     "backplay": False,
     "clip_value": True,
@@ -100,8 +101,8 @@ class PPO:
     gamma: float = 0.995
     gae_lambda: float = 0.95
     clip_eps: float = 0.2
-    clip_value: bool = True
-    ent_coef: float = 0.005
+    clip_value: bool = False
+    ent_coef: float = 0.001
     vf_coef: float = 0.5
     max_grad_norm: float = 0.5
     reward_scale: float = 10.0
@@ -154,6 +155,14 @@ def without_later(configuration: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in configuration.items()
         if name not in LATER or value != LATER[name]
     }
+
+
+def with_later(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration with the entries in `LATER` that it lacks, as they were before."""
+    ppo, own = configuration.get("ppo"), {name: LATER[name] for name in ("beside", "goals")}
+    if not isinstance(ppo, Mapping):
+        return dict(configuration)
+    return {**own, **configuration, "ppo": {**{k: LATER[k] for k in LATER if k not in own}, **ppo}}
 
 
 class Transition(NamedTuple):
@@ -302,7 +311,8 @@ def ppo_loss(
             L_value  = ½ mean max((V − R)², (V_old + clip(V − V_old, −ε, ε) − R)²)
             L        = L_policy − c_ent H + c_vf L_value + c_bc L_bc
 
-        Without `clip_value` L_value = ½ mean (V − R)². H is the mean entropy of the policy, L_bc the cross-entropy of demonstrated actions.
+        Without `clip_value` L_value = ½ mean (V − R)². H is the mean entropy of the policy, L_bc
+        the cross-entropy of demonstrated actions.
     """
     old, advantage, target = minibatch
     apply = jax.vmap(agent, (None, 0, 0, 0))
@@ -339,7 +349,9 @@ def optimizer(ppo: PPO, total_updates: int | jax.Array) -> optax.GradientTransfo
     return optax.chain(optax.clip_by_global_norm(ppo.max_grad_norm), optax.adam(schedule, eps=1e-5))
 
 
-def new_train_state(agent: Any, ppo: PPO, total_updates: int | jax.Array, key: jax.Array) -> TrainState:
+def new_train_state(
+    agent: Any, ppo: PPO, total_updates: int | jax.Array, key: jax.Array
+) -> TrainState:
     """Return the state of a training that begins."""
     opt_state = optimizer(ppo, total_updates).init(eqx.filter(agent, eqx.is_inexact_array))
     return TrainState(agent, opt_state, jnp.int32(0), key)

@@ -21,13 +21,13 @@ from align_rudder.files import (
 )
 from align_rudder.hierarchy.agents import Policy, new_agent, new_separate_agents
 from align_rudder.hierarchy.aligned import PAYS, AlignedTask, AlignmentTables, PlainTask
-from align_rudder.hierarchy.ppo import LATER, PPO, current_names, without_later
+from align_rudder.hierarchy.ppo import LATER, PPO, current_names, with_later, without_later
 from align_rudder.hierarchy.task import Task
 from align_rudder.hierarchy.unordered import Checklist, tracked_task
 
 __all__ = ["GOALS", "Training"]
 
-GOALS = ("alignment", "items", "checklist", "one", "kinds")
+GOALS = ("alignment", "flags", "checklist", "one", "kinds")
 _CHECKLISTS = ("checklist", "kinds")
 
 
@@ -42,10 +42,10 @@ class Training:
         ppo: Hyper-parameters of PPO.
         pay: What agents are paid; see `AlignedTask`.
         beside: What the task itself pays for being solved, beside the reward of sub-goals.
-        goals: Where sub-goals come from: "alignment" of all demonstrations; "items", the same with
-            events of items alone, paid in order; "checklist", those of "items" in any order; "one",
-            all events of a single demonstration in their order; "kinds", each kind of event once,
-            in any order.
+        goals: Where sub-goals come from: "alignment" of all demonstrations, paid in order; "flags",
+            as version 0.1 had it, with achievements among the events, also paid out of order;
+            "checklist", those of "alignment" in any order; "one", all events of a single
+            demonstration in their order; "kinds", each kind of event once, in any order.
         patience: Steps without a new sub-goal after which training cuts an episode off.
         plain: Whether the learner knows nothing of demonstrations and alignment.
         separate: Whether each sub-task has a network of its own.
@@ -79,7 +79,7 @@ class Training:
     evaluations: int = 8
     worlds: int = 512
     horizon: int = 1000
-    manager: float = 0.05
+    manager: float = 0.0
     precision: str = "default"
     name: str = "align-rudder"
 
@@ -114,7 +114,7 @@ class Training:
             raise ValueError(
                 "with own_subtask agents are paid for their own sub-goals, but with "
                 f"goals={self.goals!r} no sub-goal is an agent's own; take goals 'alignment', "
-                "'items' or 'one'"
+                "'flags' or 'one'"
             )
         if self.ppo.own_subtask and self.pay != "subgoal":
             raise ValueError(
@@ -148,7 +148,7 @@ class Training:
     @classmethod
     def from_configuration(cls, configuration: Mapping[str, Any]) -> Training:
         """Return the training of a configuration, as `training.json` holds it, also of 0.1."""
-        found, later = current_names(configuration), tuple(LATER)
+        found, later = with_later(current_names(configuration)), tuple(LATER)
         kinds = {name: kind_like(default) for name, default in vars(cls()).items()}
         ppo = {name: kind_like(default) for name, default in vars(PPO()).items()}
         entries = {**kinds, "ppo": Table(ppo, later), "alignment": Text()}

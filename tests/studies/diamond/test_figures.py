@@ -175,9 +175,9 @@ def test_each_subtask_has_its_accuracy_and_its_success(tmp_path, rng):
 
 
 @pytest.mark.parametrize(
-    ("method", "names"), [("kinds", ["kind 1", "kind 2"]), ("items", GOALS[:2])]
+    ("method", "names"), [("kinds", ["kind 1", "kind 2"]), ("flags", GOALS[:2])]
 )
 def test_where_kinds_are_paid_agents_are_called_by_how_many_there_were(tmp_path, method, names):
     write_training(tmp_path, method)
     assert figures._agent_names(tmp_path, GOALS[:2]) == names
-    assert method == "items" or goal_names(names) == names
+    assert method == "flags" or goal_names(names) == names

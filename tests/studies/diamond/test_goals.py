@@ -43,22 +43,24 @@ def test_those_of_the_alignment_are_those_of_the_model(goals):
     assert goals["alignment"].task is setup().task
 
 
-def test_events_of_items_alone_know_no_achievements(goals):
-    assert not any("did_" in symbol for symbol in goals["items"].symbols)
-    names = goal_names(goals["items"].symbols)
+def test_achievements_are_events_only_where_it_is_said(goals):
+    assert any("did_" in symbol for symbol in goals["flags"].symbols)
+    assert not any("did_" in s for name in GOALS if name != "flags" for s in goals[name].symbols)
+    names = goal_names(goals["alignment"].symbols)
     order = [names.index(f"{kind} pickaxe") for kind in ("wood", "stone", "iron")]
     assert order == sorted(order)
 
 
-def test_a_checklist_has_the_subgoals_of_the_items(goals):
-    assert goals["checklist"].symbols == goals["items"].symbols
+def test_a_checklist_has_the_subgoals_of_the_alignment(goals):
+    assert goals["checklist"].symbols == goals["alignment"].symbols
     assert goals["checklist"].tables.ordered
     assert not goals["kinds"].tables.ordered
 
 
 def test_all_events_of_one_demonstration_are_its_subgoals(goals):
     shortest = min(range(10), key=lambda i: len(setup().demos[i].actions))
-    assert goals["one"].symbols == events_in(setup().model.encoded_[shortest])
+    shown = events_in(setup().model.encoded_[shortest])
+    assert [sorted(s.split()) for s in goals["one"].symbols] == [sorted(s.split()) for s in shown]
     assert len(goals["one"].symbols) > len(goals["alignment"].symbols)
 
 
@@ -71,8 +73,9 @@ def test_kinds_are_what_most_demonstrations_hold_and_each_is_there_once(goals):
         assert (share >= 0.8) == (symbol in symbols)
 
 
-@pytest.mark.parametrize("name", ["items", "checklist", "one", "kinds"])
+@pytest.mark.parametrize("name", ["flags", "checklist", "one", "kinds"])
 def test_demonstrations_reach_the_subgoals(name, compiled_quickly):
     counts = count_demonstrations(setup(), name)
     assert counts["reached"][-1] == counts["solved"] == 10
-    assert min(counts["reached"]) >= 5
+    if name != "one":  # of one demonstration, much is its own
+        assert min(counts["reached"]) >= 5

@@ -129,7 +129,7 @@ def test_the_agents_of_a_folder_are_recorded_if_they_find_a_diamond(tmp_path, mo
 @pytest.fixture(scope="module")
 def ending():
     """The last steps of a demonstration, with made-up sub-goals."""
-    demo = setup().demos[0]
+    demo = min(setup().demos, key=lambda demo: len(demo.actions))  # it ends by day
     states = jax.tree.map(lambda x: x[-6:], demo.states)
     reached = np.arange(5) < np.array([2, 2, 3, 3, 4, 5])[:, None]
     return video.Run(states, demo.actions[-5:], reached.sum(axis=1), reached)

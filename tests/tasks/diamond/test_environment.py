@@ -111,7 +111,7 @@ def test_observation_holds_what_the_documentation_says(env, demos):
         obs, info = env.restore_state(state, seed=0)
         assert env.observation_space.contains(obs)
         seen = jax.tree.map(np.asarray, observe(state))
-        np.testing.assert_array_equal([obs[name] for name in FEATURES], task.features(state))
+        np.testing.assert_array_equal([obs[name] for name in FEATURES], task.report(state))
         parts = env.parts(obs["vector"])
         np.testing.assert_array_equal(parts["blocks"].argmax(-1), seen.blocks)
         np.testing.assert_array_equal(parts["mobs"] @ [1, 2, 4, 8], seen.mobs)

@@ -71,12 +71,12 @@ def test_mirroring_twice_is_nothing(states, which):
         assert (np.asarray(once.blocks) != np.asarray(seen.blocks)).any()
 
 
-def test_events_of_items_alone_are_of_the_first_features(states):
-    items = DiamondTask(flags=False)
+def test_events_are_of_items_alone_unless_achievements_are_asked_for(states):
+    flags = DiamondTask(flags=True)
     last = jax.tree.map(lambda x: x[-1], states)
-    assert (task.feature_names, items.feature_names) == (FEATURES, ITEMS)
-    np.testing.assert_array_equal(items.features(last), task.features(last)[: len(ITEMS)])
-    np.testing.assert_array_equal(items.report(last), task.features(last))
+    assert (flags.feature_names, task.feature_names) == (FEATURES, ITEMS)
+    np.testing.assert_array_equal(task.features(last), flags.features(last)[: len(ITEMS)])
+    np.testing.assert_array_equal(task.report(last), flags.features(last))
 
 
 # How episodes end

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METHODS",
+    "MORE",
     "OURS",
     "Method",
     "MethodName",
@@ -52,16 +53,16 @@ class Method:
 
 OURS = "align-rudder"
 _SEPARATE = {"separate": True, "hidden": (128, 128)}
-_PLAIN = {"plain": True, "clone": 0, "manager": 0.0, "beside": 0.0, "goals": "alignment"}
+_PLAIN = {"plain": True, "clone": 0, "beside": 0.0}
 _PLAIN_PPO = {"bc_coef": 0.0, "burn_in": 0, "fresh": 1.0}
 _UNPAID = {"beside": 0.0}  # where the diamond's own reward is all there is, or part of another
 
 METHODS: dict[str, Method] = {
     OURS: Method("Align-RUDDER", "vermillion", "o"),
-    "manager": Method("… with a manager", "blue", "d", {"manager": 0.05}),
-    "flags": Method("… achievements are events, too", "black", "d", {"goals": "alignment"}),
-    "checklist": Method("… sub-goals paid in any order", "green", "v", {"goals": "checklist"}),
-    "no-beside": Method("… not paid for the diamond beside", "orange", "s", _UNPAID),
+    "manager": Method("… with a manager", "blue", "p", {"manager": 0.05}),
+    "flags": Method("… achievements are events, too", "yellow", "d", {"goals": "flags"}),
+    "checklist": Method("… sub-goals paid in any order", "green", "h", {"goals": "checklist"}),
+    "no-beside": Method("… not paid for the diamond beside", "yellow", "H", _UNPAID),
     "equal-reward": Method("… paid the same for each sub-goal", "sky", "P", {"pay": "goals"}),
     "no-redistribution": Method(
         "… paid for the diamond alone", "green", "D", {"pay": "task", **_UNPAID}
@@ -77,13 +78,13 @@ METHODS: dict[str, Method] = {
         {"own_subtask": True},
     ),
     "one-demonstration": Method(
-        "Sub-goals of one demonstration, not aligned", "green", "p", {"goals": "one"}
+        "Sub-goals of one demonstration, not aligned", "black", "x", {"goals": "one"}
     ),
     "kinds": Method("Each kind of event once, not aligned", "sky", ">", {"goals": "kinds"}),
     "dense-starts": Method(
         "PPO, paid for each achievement, with demonstrations",
         "orange",
-        "h",
+        "1",
         {"goals": "kinds", "pay": "dense", **_UNPAID},
         {"reward_scale": 1.0},
     ),
@@ -123,15 +124,30 @@ _LONG = 50_000_000  # from here on, many environments and a larger pool
 _SHORT = 4_000_000  # up to here, evaluations would take a large part of the steps
 
 
+MORE = "+more"
+"""How the name of a training ends that clones more runs than are aligned."""
+
+
 def label_of(method: str, alone: bool = True) -> str:
-    """Return the label of a method, in full where ours does not stand above it."""
-    label = METHODS[method].label if method in METHODS else method
+    """Return the label of a method, in full where ours does not stand above it.
+
+    Example:
+        >>> label_of("no-cloning"), label_of("kinds+more", alone=False)
+        ('Align-RUDDER, without cloning', 'Each kind of event once, not aligned, more runs cloned')
+    """
+    base = method.removesuffix(MORE)
+    label = METHODS[base].label if base in METHODS else base
+    if base != method:
+        ours = base == OURS and not alone
+        label = f"{'…' if ours else f'{label},'} more runs cloned"
     return label.replace("… ", f"{METHODS[OURS].label}, ") if alone else label
 
 
-def order_of(method: str) -> int:
+def order_of(method: str) -> float:
     """Return the place of a method in tables; one that is not known comes last."""
-    return list(METHODS).index(method) if method in METHODS else len(METHODS)
+    base = method.removesuffix(MORE)
+    place = list(METHODS).index(base) if base in METHODS else len(METHODS)
+    return place + 0.5 * (base != method)
 
 
 def training_of(method: str, steps: int = 8_000_000, seed: int = 0, **options: Any) -> Training:
@@ -148,13 +164,12 @@ def training_of(method: str, steps: int = 8_000_000, seed: int = 0, **options: A
 
     if method not in METHODS:
         raise ValueError(f"there is no method {method!r}; choose among {', '.join(METHODS)}")
-    learning: dict[str, Any] = {"ent_coef": 0.001, "clip_value": False}
-    base = Training(steps, seed, beside=1.0, goals="items", manager=0.0, precision="bfloat16")
+    base = Training(steps, seed, beside=1.0, precision="bfloat16")
     if steps >= _LONG:
-        ppo = PPO(n_envs=4096, n_epochs=2, n_minibatches=32, gamma=0.997, **learning)
+        ppo = PPO(n_envs=4096, n_epochs=2, n_minibatches=32, gamma=0.997)
         base = replace(base, ppo=ppo, pool=6144, buffer=512, evaluations=16, worlds=1024)
     else:
-        ppo, few = PPO(n_envs=512, n_minibatches=16, **learning), steps < _SHORT
+        ppo, few = PPO(n_envs=512, n_minibatches=16), steps < _SHORT
         base = replace(base, ppo=ppo, evaluations=1 if few else 4, worlds=128 if few else 256)
     differs, given = METHODS[method], {k: v for k, v in options.items() if v is not None}
     of_ppo = {name: given.pop(name) for name in [*given] if name in PPO.__dataclass_fields__}

@@ -18,10 +18,10 @@ from align_rudder.episodes import Episode
 from align_rudder.events import DeltaEvents
 from align_rudder.files import Choice, Flag, Format, Ints, Many, Number
 from align_rudder.model import AlignRudder
-from align_rudder.presets import PAPER
 from align_rudder.runs.checkpoint import named_leaves
 from align_rudder.tasks.diamond.expert import MARGIN, Scene, expert_action
 from align_rudder.tasks.diamond.task import (
+    FEATURES,
     DiamondState,
     DiamondTask,
     items_of,
@@ -76,8 +76,8 @@ class Demonstration(NamedTuple):
         if self.states is None:
             raise ValueError(f"the states of this run of {len(self.actions)} steps were not kept")
         states = jax.tree.map(jnp.asarray, self.states)
-        values = np.asarray(jax.vmap(task.features)(states))
-        observations = {name: values[:, i] for i, name in enumerate(task.feature_names)}
+        values = np.asarray(jax.vmap(task.report)(states))
+        observations = {name: values[:, i] for i, name in enumerate(FEATURES)}
         if vector:
             see = jax.jit(jax.vmap(lambda state: task.encode(task.observe(state))))
             observations["vector"] = np.asarray(see(states))
@@ -128,20 +128,21 @@ def prepare(
 
 
 def fit_demonstrations(
-    task: DiamondTask, demos: Sequence[Demonstration], in_order: bool = False, **options: Any
+    task: DiamondTask, demos: Sequence[Demonstration], **options: Any
 ) -> AlignRudder:
     """Return the model: events found in the changes of the task's features, aligned.
+
+    What crafting takes is spent, not lost, so that nothing is undone; the rest is the library's
+    default, events paid in order.
 
     Args:
         task: The task.
         demos: The demonstrations.
-        in_order: Whether events are paid in order, as the library does by default; otherwise as
-            the paper has it. What crafting takes is spent, not lost, so that nothing is undone.
-        options: Further arguments of `AlignRudder`.
+        options: Other arguments of `AlignRudder`.
     """
     episodes = [demo.episode(task) for demo in _solved(demos)]
-    form = {"done": False, "undo": None} if in_order else PAPER
-    return AlignRudder(events_of(task), strategies=1, **form, **options).fit(episodes)
+    form = {"strategies": 1, "done": False, "undo": None, **options}
+    return AlignRudder(events_of(task), **form).fit(episodes)
 
 
 def _solved(demos: Sequence[Demonstration]) -> Sequence[Demonstration]:

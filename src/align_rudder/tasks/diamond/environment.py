@@ -64,7 +64,7 @@ def _programs(map_size: int) -> _Programs:
         world = state.world
         others = [*world.player_position, world.timestep, task.over(state), task.solved(state)]
         others = jnp.stack([jnp.asarray(x, jnp.int32) for x in others])
-        numbers = jnp.concatenate([task.features(state), vitals_of(state), others])
+        numbers = jnp.concatenate([task.report(state), vitals_of(state), others])
         return task.encode(task.observe(state)), numbers
 
     def fixed(state: DiamondState) -> DiamondState:

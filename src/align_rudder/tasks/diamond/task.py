@@ -104,11 +104,11 @@ class DiamondTask:
     Args:
         map_size: Side of the world; 64 upstream.
         max_steps: Time limit; 10,000 upstream.
-        flags: Whether events come from achievements too, which Craftax itself counts, or from items
-            alone.
+        flags: Whether events come from items alone, or from achievements too, which Craftax itself
+            counts and nobody should need to be told.
     """
 
-    def __init__(self, map_size: int = 64, max_steps: int = 10_000, flags: bool = True) -> None:
+    def __init__(self, map_size: int = 64, max_steps: int = 10_000, flags: bool = False) -> None:
         self.map_size, self.max_steps = map_size, max_steps
         self.feature_names = FEATURES if flags else ITEMS
         self.params = EnvParams(max_timesteps=max_steps)
