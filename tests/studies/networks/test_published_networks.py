@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import mannwhitneyu
 
 from align_rudder.studies.networks.methods import METHODS, chosen_parameters
 from align_rudder.studies.networks.settings import FIRST_SEED, PACES, STEPS, TRIALS, Setting
@@ -56,3 +57,33 @@ def test_every_method_has_all_trials_and_the_summary_follows_from_them(trials):
         assert cell["median"] == np.median([t.steps for t in mine])
         assert cell["solved"] == sum(t.solved for t in mine)
         assert cell["final"] == np.median([t.final for t in mine])
+
+
+def test_the_median_string_is_level_with_ours(trials):
+    for pace in PACES:
+        ours, median = (
+            [t for t in trials if (t.setting.method, t.setting.pace) == (name, pace)]
+            for name in ("align-rudder", "median")
+        )
+        assert sum(t.solved for t in ours) == sum(t.solved for t in median) == 4 + (pace == 40)
+        for first, second in ((ours, median), (median, ours)):
+            steps = [[t.steps for t in found] for found in (first, second)]
+            assert mannwhitneyu(*steps, alternative="less").pvalue > 0.3
+
+
+def test_no_other_method_solves_a_seed_where_time_is_short(trials):
+    solved = {t.setting.method for t in trials if t.setting.pace == 20 and t.solved}
+    assert solved == {"align-rudder", "median"}
+
+
+def test_the_readme_has_the_steps_where_time_is_long(trials):
+    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    for name, phrase in {
+        "align-rudder": "Align-RUDDER solves all five in {:,} to {:,} steps",
+        "median": "the median string of the logs in {:,} to {:,}",
+        "shortest-log": "the shortest log in {:,} to {:,}",
+    }.items():
+        steps = [
+            t.steps for t in trials if (t.setting.method, t.setting.pace) == (name, 40) and t.solved
+        ]
+        assert phrase.format(min(steps), max(steps)) in readme
