@@ -1,7 +1,10 @@
-"""Make the pictures of docs/method.md and docs/report.md.
+"""Make the pictures of docs/method.md, docs/report.md and docs/own-environment.md.
 
-    python tools/docs_pictures.py            # all; the screenshots need Chromium and its driver
+    python tools/docs_pictures.py            # method and report; needs Chromium and its driver
     python tools/docs_pictures.py --method   # only the figures of the method
+    python tools/docs_pictures.py --live minigrid/runs   # only the curves of a training
+
+The curves are those of TensorBoard's logs, which `python examples/minigrid_ppo.py --seed 7` writes.
 
 Figures are SVG without a date, so that the same code writes the same bytes.
 """
@@ -138,6 +141,30 @@ def segments(model: ar.AlignRudder, demos: Sequence[ar.Episode]) -> Axes:
     return ax
 
 
+# A training
+
+
+def live_curves(logs: Path) -> Figure:
+    """Return what TensorBoard shows of the last run in a folder: sub-goals, reward and κ."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    file = max(logs.rglob("events.out.tfevents*"), key=lambda found: found.stat().st_mtime)
+    events = EventAccumulator(str(file))
+    events.Reload()
+    figure = Figure(figsize=(9, 3.2), layout="constrained")
+    groups = ("subgoals/", "align_rudder/")
+    for ax, group in zip(figure.subplots(1, 2, sharex=True), groups, strict=True):
+        tags = [tag for tag in events.Tags()["scalars"] if tag.startswith(group)]
+        lines = {}
+        for tag in sorted(set(tags) - {"align_rudder/subgoals"}):
+            scalars = events.Scalars(tag)
+            steps = np.array([scalar.step for scalar in scalars]) / 1000
+            lines[tag.removeprefix(group)] = (steps, [scalar.value for scalar in scalars])
+        ar.figures.curves(lines, ax=ax)
+        ax.set(xlabel="thousand environment steps", title=group)
+    return figure
+
+
 # Reports, good and bad
 
 
@@ -256,6 +283,9 @@ def screenshots() -> None:
 
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
-    method_pictures()
-    if "--method" not in sys.argv:
-        screenshots()
+    if "--live" in sys.argv:
+        save("live", live_curves(Path(sys.argv[sys.argv.index("--live") + 1])))
+    else:
+        method_pictures()
+        if "--method" not in sys.argv:
+            screenshots()

@@ -6,6 +6,7 @@ import pytest
 from align_rudder.gym.spaces import in_blocks
 from align_rudder.gym.wrapper import RedistributeReward
 from align_rudder.studies.networks.settings import Setting
+from align_rudder.studies.networks.trials import LEARNERS
 from align_rudder.studies.networks.worlds import (
     demonstrations,
     level,
@@ -20,6 +21,7 @@ from align_rudder.studies.networks.wrappers import (
     Unordered,
     happened,
 )
+from align_rudder.studies.recipes.worlds import median_of
 from align_rudder.tasks.minigrid_recipe import KINDS, Player, _way
 
 SETTING = Setting(length=4, logs=10)
@@ -61,6 +63,29 @@ def test_the_model_of_the_logs_pays_the_recipe_in_order():
     _, paid = picked(env, recipe[0], wrong, recipe[1])
     assert paid[0] > 0.1 < paid[2]
     assert paid[1] < 0.05
+
+
+@pytest.mark.parametrize("name", ["shortest-log", "median"])
+def test_one_sequence_is_paid_in_its_order_and_nothing_else(name):
+    shortest = min(logs_of(SETTING, 0), key=len)
+    wanted = {"shortest-log": shortest, "median": median_of(logs_of(SETTING, 0))}[name]
+    env = begun(LEARNERS[name](SETTING, 0).wrap)
+    recipe, picks = env.unwrapped.recipe, [KINDS.index(kind) for kind in wanted]
+    for position, kind in enumerate(picks[:-1], 1):  # the level ends with the last
+        wrong = next(k for k in range(6) if k not in (kind, *recipe))
+        obs, paid = picked(env, wrong, kind)
+        assert paid[0] == 0 < paid[1]
+        assert (obs == in_blocks(env.unwrapped.gen_obs(), position, len(picks) + 1)).all()
+
+
+def test_the_median_string_of_the_logs_lacks_most_of_their_detours():
+    """On these seeds it has the recipe in it, and little else."""
+    for seed in range(5):
+        logs = logs_of(SETTING, seed)
+        median, recipe = median_of(logs), [KINDS[kind] for kind in level(SETTING, seed).recipe]
+        rest = iter(median)
+        assert all(name in rest for name in recipe)
+        assert len(median) <= SETTING.length + 2
 
 
 def test_the_last_event_is_observed_in_blocks():

@@ -27,20 +27,20 @@ def curves_figure(trials: Sequence[NetworkTrial], cap: int) -> Figure:
         cap: Most steps of a trial.
     """
     paces = sorted({trial.setting.pace for trial in trials})
-    figure = Figure(figsize=(max(4.8 * len(paces), 7.2), 4.6), layout="constrained")
+    figure = Figure(figsize=(3 + 4.2 * len(paces), 4.2), layout="constrained")
     panels = figure.subplots(1, len(paces), sharey=True, squeeze=False)[0]
     for ax, pace in zip(panels, paces, strict=True):
         _curves(ax, [trial for trial in trials if trial.setting.pace == pace], cap)
         ax.set_title(f"{pace} steps for each item", fontsize=10, loc="left")
     panels[0].set_ylabel("success in new rooms, %; mean and range")
-    legend_outside(figure, panels[0], 3)
+    legend_outside(figure, panels[0], 1, "right center", labelspacing=1.1, fontsize=9)
     return figure
 
 
 def _curves(ax: Axes, trials: Sequence[NetworkTrial], cap: int) -> None:
     points = max(max(len(trial.curve) for trial in trials), cap // POINT)
-    x = np.arange(points + 1) * POINT / 1000
-    for name, method in METHODS.items():
+    x, every = np.arange(points + 1) * POINT / 1000, max(points // 8, 1)
+    for k, (name, method) in enumerate(METHODS.items()):
         curves = [trial.curve for trial in trials if trial.setting.method == name]
         if not curves:
             continue
@@ -52,14 +52,14 @@ def _curves(ax: Axes, trials: Sequence[NetworkTrial], cap: int) -> None:
             y.mean(axis=0),
             color=color,
             marker=method.marker,
-            markevery=max(points // 10, 1),
+            markevery=(k * every // len(METHODS), every),  # where lines meet, all are seen
             markersize=5,
             ls="--" if method.more else "-",
             lw=2.2 if ours else 1.3,
             zorder=3 if ours else 2,
             label=method.label,
         )
-        ax.fill_between(x, y.min(axis=0), y.max(axis=0), color=color, alpha=0.12, lw=0)
+        ax.fill_between(x, y.min(axis=0), y.max(axis=0), color=color, alpha=0.08, lw=0.8)
     ax.axhline(100 * TARGET, color="black", lw=0.7, ls=":")
     ax.set(xlabel="thousand environment steps", ylim=(-2, 102))
     ax.spines[["top", "right"]].set_visible(False)

@@ -98,6 +98,14 @@ METHODS: dict[str, NetworkMethod] = {
         knows="one log, its position",
         first=_PPO_FIRST,
     ),
+    "median": NetworkMethod(
+        "median string of the logs, in order",
+        "#5B2A86",
+        ">",
+        _PPO,
+        knows=f"{_LOGS}, its position",
+        first=_PPO_FIRST,
+    ),
     "unordered": NetworkMethod(
         "events without aligning",
         "green",

@@ -22,7 +22,7 @@ from align_rudder.studies.networks.worlds import (
     training_seed,
 )
 from align_rudder.studies.networks.wrappers import Inventory, LastEvent, Rounds, Unordered, happened
-from align_rudder.studies.recipes.worlds import in_order
+from align_rudder.studies.recipes.worlds import in_order, median_of
 from align_rudder.studies.trials import values_in
 
 try:
@@ -177,6 +177,11 @@ def _shortest_log(setting: Setting, seed: int, **options: Any) -> Learner:
     return Learner(lambda env: RedistributeReward(env, model, events=happened), options)
 
 
+def _median(setting: Setting, seed: int, **options: Any) -> Learner:
+    model = in_order(median_of(logs_of(setting, seed)))
+    return Learner(lambda env: RedistributeReward(env, model, events=happened), options)
+
+
 def _unordered(setting: Setting, seed: int, **options: Any) -> Learner:
     logs = logs_of(setting, seed)
     return Learner(lambda env: Unordered(env, logs), options)
@@ -220,6 +225,7 @@ def _ppo_cloned(setting: Setting, seed: int, epochs: int, burn_in: int, **option
 LEARNERS: dict[str, Callable[..., Learner]] = {
     "align-rudder": _align_rudder,
     "shortest-log": _shortest_log,
+    "median": _median,
     "unordered": _unordered,
     "rounds": _rounds,
     "gail-events": _gail_events,
