@@ -108,7 +108,7 @@ def test_too_few_demonstrations_are_kept_all_the_same(tmp_path, monkeypatch, cap
     ],
 )
 def test_what_cannot_be_done_is_said_at_once(given, says, tmp_path, monkeypatch, capsys):
-    published = Path(__file__).parents[2] / "results" / "diamond" / "8m" / "separate-0"
+    published = Path(__file__).parents[2] / "results" / "diamond" / "8m" / "align-rudder-0"
     shutil.copytree(published, tmp_path / "done")
     monkeypatch.chdir(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}

@@ -14,7 +14,7 @@ from align_rudder.hierarchy.ppo import LATER, PPO  # noqa: E402
 from align_rudder.hierarchy.settings import Training  # noqa: E402
 from align_rudder.hierarchy.unordered import kinds_of  # noqa: E402
 
-PUBLISHED = sorted((Path(__file__).parents[2] / "results/diamond").glob("*/*/training.json"))
+PUBLISHED = sorted((Path(__file__).parents[2] / "results/diamond-0.1").glob("*/*/training.json"))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from tempfile import TemporaryDirectory
 
 from align_rudder.runs.interrupt import interrupt_on_signal
 
@@ -19,7 +20,8 @@ Chain = Sequence[Sequence[str]]
 def run_chains(chains: Sequence[Chain], jobs: int, seconds: float = float("inf")) -> int:
     """Run chains of commands, so many at once.
 
-    When this process is asked to stop, or killed, so are the commands under way: those that keep
+    They share what JAX compiles, so that trainings which differ in their seed compile once. When
+    this process is asked to stop, or killed, so are the commands under way: those that keep
     checkpoints save one.
 
     Args:
@@ -38,13 +40,14 @@ def run_chains(chains: Sequence[Chain], jobs: int, seconds: float = float("inf")
     waiting = [list(chain) for chain in chains if chain]
     running: dict[subprocess.Popen[bytes], list[Sequence[str]]] = {}
     begun, failed = time.monotonic(), 0
-    with interrupt_on_signal():
+    compiled = TemporaryDirectory(prefix="align-rudder-compiled-", ignore_cleanup_errors=True)
+    with interrupt_on_signal(), compiled as cache:
         try:
             while waiting or running:
                 while waiting and len(running) < jobs:
                     first, *rest = waiting.pop(0)
                     print(f"{time.monotonic() - begun:6.0f} s  {' '.join(first)}", flush=True)
-                    running[_start(first)] = rest
+                    running[_start(first, cache)] = rest
                 time.sleep(0.2)
                 if time.monotonic() - begun > seconds:
                     raise KeyboardInterrupt
@@ -72,9 +75,13 @@ def run_or_exit(chains: Sequence[Chain], jobs: int, seconds: float = float("inf"
         sys.exit(str(error))
 
 
-def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
+def _start(command: Sequence[str], cache: str) -> subprocess.Popen[bytes]:
     """Start a command, in a session of its own, so that Ctrl-C reaches it once, from here."""
     # Several share one GPU, so none takes all of its memory.
-    env = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    env = {
+        "JAX_COMPILATION_CACHE_DIR": cache,
+        **os.environ,
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+    }
     program = [sys.executable, "-m", "align_rudder.runs.parent", str(os.getpid()), *command]
     return subprocess.Popen(program, env=env, start_new_session=True)
