@@ -13,8 +13,9 @@ from align_rudder.tasks.diamond.demos import prepare, save_demonstrations
 from align_rudder.tasks.diamond.task import DiamondTask
 
 SMALL = [
-    *("--steps", "4000", "--envs", "8", "--hidden", "8"),
+    *("--steps", "6000", "--envs", "8", "--hidden", "8"),
     *("--pool", "8", "--worlds", "4", "--evaluations", "1"),
+    *("--set", "manager=0.05"),
 ]
 
 
