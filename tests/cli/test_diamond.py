@@ -35,7 +35,7 @@ def test_demonstrations_by_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demos_module, "play_expert", lambda *args: runs)
     monkeypatch.chdir(tmp_path)
     options = ["--episodes", "episodes.npz", "--model", "model.npz", "--json", "found.json"]
-    assert main(["diamond", "demos", "--n", "4", *options]) == 0
+    assert main(["diamond", "demos", "--choose", "shortest", "--n", "4", *options]) == 0
     shown = capsys.readouterr().out
     assert "10 of 11 runs found a diamond (90.9%)" in shown
     lengths = sorted(len(demo.actions) for demo in committed)[:4]
@@ -66,7 +66,7 @@ def test_the_runs_of_the_first_worlds_by_command(tmp_path, monkeypatch, capsys):
     given, runs = [], setup().demos[::-1]
     monkeypatch.setattr(demos_module, "play_expert", lambda *args: given.append(args) or runs)
     monkeypatch.chdir(tmp_path)
-    options = ["--choose", "first", "--noise", "0.1", "--max-steps", "700", "--n", "3"]
+    options = ["--noise", "0.1", "--max-steps", "700", "--n", "3"]
     assert main(["diamond", "demos", *options, "--json", "found.json"]) == 0
     (_, *rest), lengths = given[0], [len(demo.actions) for demo in runs[:3]]
     assert rest == [9, 0, 700, 700, False, 0.1]
@@ -74,7 +74,7 @@ def test_the_runs_of_the_first_worlds_by_command(tmp_path, monkeypatch, capsys):
     assert f"the 3 first, of {lengths} steps" in capsys.readouterr().out
     kept = load_demonstrations("demonstrations.npz", setup().task)
     assert [len(demo.actions) for demo in kept] == lengths
-    assert main(["diamond", "demos", "--n", "3"]) == 0
+    assert main(["diamond", "demos", "--n", "3", "--choose", "shortest"]) == 0
     assert given[1][1:] == (512, 0, 2500, 200, False, 0.0)
 
 

@@ -51,19 +51,19 @@ class Demos:
     """File for the demonstrations."""
     n: int = 10
     """How many to keep."""
-    choose: Literal["shortest", "first"] = "shortest"
-    """Which: the shortest, or those of the first worlds, however long they are."""
+    choose: Literal["first", "shortest"] = "first"
+    """Which: those of the first worlds, however long they are, or the shortest."""
     noise: float = 0.0
     """Share of the actions that are replaced by random ones."""
     worlds: int | None = None
-    """New worlds to play; 512, or three for each run that is kept with --choose first."""
+    """New worlds to play; three for each run that is kept, or 512 with --choose shortest."""
     seed: int = 0
     """Seed of the worlds."""
     max_steps: int = 2500
     """Steps after which a run is given up."""
     keep: int | None = None
-    """The longest run whose states are kept in memory, 25 kB for each step; 200, or all with
-    --choose first."""
+    """The longest run whose states are kept in memory, 25 kB for each step; all, or 200 with
+    --choose shortest."""
     episodes: str | None = None
     """Also write them to this npz file as episodes of `AlignRudder/Diamond-v0`."""
     model: str | None = None

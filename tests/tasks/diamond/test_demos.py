@@ -92,7 +92,7 @@ def test_the_expert_finds_diamonds_in_most_new_worlds(compiled_quickly):
 def test_the_shortest_runs_with_a_diamond_are_saved(tmp_path):
     runs = setup().demos[::-1]
     runs = [runs[0]._replace(solved=False), *runs[1:], runs[0]._replace(states=None)]
-    chosen = save_chosen(tmp_path / "demos.npz", runs, 3)
+    chosen = save_chosen(tmp_path / "demos.npz", runs, 3, "shortest")
     lengths = sorted(len(run.actions) for run in runs[1:-1])[:3]
     assert [len(demo.actions) for demo in chosen] == lengths
     saved = load_demonstrations(tmp_path / "demos.npz", task)
@@ -103,10 +103,10 @@ def test_the_runs_of_the_first_worlds_are_chosen_however_long():
     runs = setup().demos[::-1]
     runs = [runs[0]._replace(solved=False), runs[1]._replace(states=None), *runs[2:]]
     lengths = [len(run.actions) for run in runs]
-    first = [len(run.actions) for run in chosen_runs(runs, 3, "first")]
+    first = [len(run.actions) for run in chosen_runs(runs, 3)]
     assert first == lengths[2:5] != sorted(lengths[2:5])
-    assert [len(run.actions) for run in chosen_runs(runs, 3)] == sorted(lengths[2:])[:3]
-    with pytest.raises(ValueError, match="choose is 'longest'; one of 'shortest', 'first'"):
+    assert [len(run.actions) for run in chosen_runs(runs, 3, "shortest")] == sorted(lengths[2:])[:3]
+    with pytest.raises(ValueError, match="choose is 'longest'; one of 'first', 'shortest'"):
         chosen_runs(runs, 3, "longest")
 
 

@@ -265,16 +265,16 @@ def play_expert(
 
 
 def chosen_runs(
-    runs: Sequence[Demonstration], n: int = 10, choose: str = "shortest"
+    runs: Sequence[Demonstration], n: int = 10, choose: str = "first"
 ) -> list[Demonstration]:
     """Return n of the runs that found the diamond and were kept, or as many as there are.
 
     Args:
         runs: The runs.
         n: How many.
-        choose: "shortest", or "first": those of the first worlds, however long they are.
+        choose: "first": those of the first worlds, however long they are; or "shortest".
     """
-    Choice(("shortest", "first")).check(choose, "choose")
+    Choice(("first", "shortest")).check(choose, "choose")
     kept = [run for run in runs if run.solved and run.states is not None]
     return (sorted(kept, key=lambda run: len(run.actions)) if choose == "shortest" else kept)[:n]
 
@@ -283,7 +283,7 @@ def save_chosen(
     path: str | os.PathLike[str],
     runs: Sequence[Demonstration],
     n: int = 10,
-    choose: str = "shortest",
+    choose: str = "first",
 ) -> list[Demonstration]:
     """Return n of the runs that found the diamond, and save them; see `chosen_runs`.
 
