@@ -15,7 +15,7 @@ def turn_advantages(
     """Return the advantage of every turn of a group of rollouts of one task.
 
     Args:
-        rewards: The turn rewards of each rollout (`LogModel.turn_rewards`), None for what is no turn.
+        rewards: The turn rewards of each rollout (`LogModel.turn_rewards`), None for no turn.
         beta: How much turns of a rollout differ from each other; 0 gives every turn the advantage
             that GRPO gives the rollout.
         normalise: Whether to divide by the standard deviation of the returns, as GRPO does, where

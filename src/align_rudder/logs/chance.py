@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from align_rudder.logs.contrast import Contrast, marks_of
+from align_rudder.logs.contrast import ANYWHERE, Contrast, marks_of
 from align_rudder.logs.roads import Path, Road
 
 __all__ = ["Chance", "fit_chance", "weights"]
@@ -35,17 +35,20 @@ class Chance:
         """Return the chance before the first event, after each, and when the run has ended (T + 2).
 
         Args:
-            weights: What is known with each event, and at the end (T + 1).
+            weights: What is known before, with each event, and at the end (T + 2).
 
         Example:
-            >>> Chance(0.0, 1.0).values(np.array([1.0, 0.0, -2.0])).round(2).tolist()
+            >>> Chance(0.0, 1.0).values(np.array([0.0, 1.0, 0.0, -2.0])).round(2).tolist()
             [0.5, 0.73, 0.73, 0.27]
         """
-        return expit(self.offset + self.slope * np.concatenate([[0.0], np.cumsum(weights)]))
+        return expit(self.offset + self.slope * np.cumsum(weights))
 
 
 def weights(path: Path, events: np.ndarray, roads: Sequence[Road], found: Contrast) -> np.ndarray:
-    """Return what is known of success with each event of a run, and at its end (T + 1).
+    """Return what is known before a run, with each of its events, and at its end (T + 2).
+
+    That an event never happens beside the road is taken for granted until it does, so that no turn
+    has the merit that nothing more could happen after it.
 
     Args:
         path: How it goes along its road.
@@ -53,9 +56,13 @@ def weights(path: Path, events: np.ndarray, roads: Sequence[Road], found: Contra
         roads: The roads.
         found: What tells.
     """
-    out = np.zeros(len(events) + 1)
+    out = np.zeros(len(events) + 2)
     for seen in marks_of(path, events, roads, found.beside):
-        out[seen.at] += found.weight(seen)
+        out[seen.at + 1] += found.weight(seen)
+        if seen.shown and seen.mark.column == ANYWHERE:
+            usual = found.weight(seen._replace(shown=False))
+            out[0] += usual
+            out[seen.at + 1] -= usual
     return out
 
 

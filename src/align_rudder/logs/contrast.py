@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import false_discovery_control
 
 from align_rudder.logs.roads import Path, Road
-from align_rudder.logs.shares import fisher, least_p
+from align_rudder.logs.shares import differ, fisher, least_p
 
 __all__ = ["ANYWHERE", "Contrast", "Mark", "Seen", "contrast", "marks_of"]
 
@@ -44,7 +44,8 @@ class Mark(NamedTuple):
 class Seen(NamedTuple):
     """A mark in a run: whether it shows it, and at which of its events that is known.
 
-    The index of an event; as many as there are where only the end of the run tells.
+    The index of an event; as many as there are where only the end of the run tells. That an event
+    does not happen at all is taken for granted until it does, -1.
     """
 
     mark: Mark
@@ -85,7 +86,7 @@ class Contrast:
 
     @property
     def beside(self) -> tuple[Mark, ...]:
-        """The marks beside roads that tell."""
+        """The marks beside roads."""
         return tuple(mark for mark in self.marks if mark.kind == "beside")
 
     def weight(self, seen: Seen) -> float:
@@ -125,8 +126,9 @@ def marks_of(
     out += [Seen(mark, True, t) for mark, t in shown.items()]
     for mark in beside:
         if mark.road in (k, ANYWHERE) and mark not in shown:
-            last = mark.column < 0 or mark.column == len(path.passed)
-            out.append(Seen(mark, False, n if last else int(path.passed[mark.column])))
+            column = mark.column
+            at = -1 if column < 0 else n if column == len(path.passed) else int(path.passed[column])
+            out.append(Seen(mark, False, at))
     return out
 
 
@@ -148,10 +150,12 @@ def contrast(
 
     Notes:
         A mark that s of S successes and f of F failures on its road show weighs
-        ln((s + a q) / (S + a)) − ln((f + a r) / (F + a)) if it is shown, and the same of the others
-        if not. q and r are the shares with which successes and failures show marks of this kind at
-        all, and a = 2: with few runs a column weighs what columns do on average. Of events beside
-        roads, of which there are many kinds, only those count that tell by themselves.
+        b (ln((s + a q) / (S + a)) − ln((f + a r) / (F + a))) if it is shown, and the same of the
+        others if not. q and r are the shares with which successes and failures show marks of this
+        kind at all, and a = 2: with few runs a column weighs what columns do on average. b is the
+        probability that the two shares differ, where one half is that they do beforehand and all
+        shares are equally likely (`shares.differ`). Of events beside roads while a certain column
+        is due, of which there are many kinds, only those count that tell by themselves.
     """
     counts: dict[Mark, np.ndarray] = {}
     on = np.zeros((2, len(roads)))
@@ -171,13 +175,14 @@ def contrast(
     p = fisher(good, n_s, bad, n_f)
     telling = _telling(p, least_p(good, n_s, bad, n_f))
     holds = np.array([mark.kind == "holds" for mark in marks], bool)
-    keep = holds | (telling & ~_repeated(marks, p))
+    keep = _kept(marks, p, telling)
     q, r = _shares(good, n_s, holds), _shares(bad, n_f, holds)
     yes = np.log((good + _PRIOR * q) / (n_s + _PRIOR)) - np.log((bad + _PRIOR * r) / (n_f + _PRIOR))
     no = np.log((n_s - good + _PRIOR * (1 - q)) / (n_s + _PRIOR)) - np.log(
         (n_f - bad + _PRIOR * (1 - r)) / (n_f + _PRIOR)
     )
-    arrays = (good, bad, n_s, n_f, p, telling, yes, no)
+    b = differ(good, n_s, bad, n_f)
+    arrays = (good, bad, n_s, n_f, p, telling, b * yes, b * no)
     return Contrast(
         tuple(mark for mark, kept in zip(marks, keep, strict=True) if kept),
         *(array[keep] for array in arrays),
@@ -201,13 +206,25 @@ def _shares(shown: np.ndarray, n: np.ndarray, holds: np.ndarray) -> np.ndarray:
     return np.clip(out, *_BOUNDS)
 
 
-def _repeated(marks: Sequence[Mark], p: np.ndarray) -> np.ndarray:
-    """Return which marks beside roads say again what another says better, here or anywhere."""
-    best: dict[int, tuple[float, bool]] = {}
-    for mark, value in zip(marks, p.tolist(), strict=True):
+def _kept(marks: Sequence[Mark], p: np.ndarray, telling: np.ndarray) -> np.ndarray:
+    """Return which marks are kept: columns, and of each event beside roads what tells it best.
+
+    That is that it happens where a certain column is due, if that tells as clearly as that it
+    happens at all; else the latter, whether it tells or not.
+    """
+    values, tells = p.tolist(), telling.tolist()
+    anywhere = {
+        m.event: value
+        for m, value in zip(marks, values, strict=True)
+        if m.kind == "beside" and m.column == ANYWHERE
+    }
+    local = {
+        m.event
+        for m, value, tell in zip(marks, values, tells, strict=True)
+        if m.kind == "beside" and m.column >= 0 and tell and value <= anywhere[m.event]
+    }
+    out = np.ones(len(marks), bool)
+    for i, (mark, tell) in enumerate(zip(marks, tells, strict=True)):
         if mark.kind == "beside":
-            found = best.get(mark.event, (2.0, False))
-            best[mark.event] = min(found, (value, mark.column < 0))
-    return np.array(
-        [m.kind == "beside" and (m.column < 0) != best[m.event][1] for m in marks], bool
-    )
+            out[i] = (tell or mark.column < 0) and (mark.column >= 0) == (mark.event in local)
+    return out

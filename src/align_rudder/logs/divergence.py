@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ class Place(NamedTuple):
     Attributes:
         how: "leaves" out a column (or does something else), does two things in the wrong "order",
             or does something "extra".
-        road: Which road; -1 for any, of something extra that tells anywhere.
+        road: Which road; -1 for any, of something that tells anywhere.
         column: The column that was due; of a wrong order that of what should have come first; -1
             where that does not matter.
         event: What was due; of something extra what was done.
@@ -74,23 +74,27 @@ def divergence_of(
         found: What tells.
     """
     road, held = roads[path.road], path.held
-    against = [s for s in marks_of(path, events, roads, found.beside) if found.speaks_against(s)]
-    against = [s for s in against if not (s.mark.kind == "holds" and s.shown)]
+    told = [s for s in marks_of(path, events, roads, found.beside) if found.speaks_against(s)]
+    against = [s for s in told if s.shown == (s.mark.kind == "beside")]
     if against:
         return _told(min(against, key=lambda seen: (seen.at, seen.mark)), path, events, road, found)
+    never = [s.mark for s in told if not s.shown and s.mark.event not in road.events]
+    if never:  # what successes do at no certain place is not done at all
+        place = Place("leaves", ANYWHERE, ANYWHERE, min(never, key=_p(found)).event)
+        return Divergence(place, len(events), GOES_ON, True, ())
     missed = np.flatnonzero(~held & (road.shares >= COMMON))
     return _missed(int(missed[0]), path, events, road, found, False) if len(missed) else None
+
+
+def _p(found: Contrast) -> Callable[[Mark], float]:
+    return lambda mark: float(found.p[found.index[mark]])
 
 
 def _told(seen: Seen, path: Path, events: np.ndarray, road: Road, found: Contrast) -> Divergence:
     """Return the divergence that a mark tells, of a column not held or an event beside the road."""
     if seen.mark.kind == "holds":
         return _missed(seen.mark.column, path, events, road, found, True)
-    column = int(path.due[seen.at]) if seen.shown else seen.mark.column
-    if not seen.shown:  # something that successes do beside the road is not done
-        column = max(column, 0)
-        place = Place("leaves", path.road, min(column, len(road)), seen.mark.event)
-        return Divergence(place, seen.at, STOPS, True, _to_come(road, column))
+    column = int(path.due[seen.at])
     event, held = int(events[seen.at]), path.held
     later = np.flatnonzero((road.events == event) & ~held & (np.arange(len(road)) > column))
     if column < len(road) and held[column] and len(later):

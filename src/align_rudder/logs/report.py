@@ -219,7 +219,7 @@ def _road(model: LogModel, k: int, kinds: Sequence[_Kind]) -> dict[str, Any]:
             "good": bool(found.yes[i] > 0),
         }
         for m, i in found.index.items()
-        if m.kind == "beside" and m.road in (k, ANYWHERE)
+        if m.kind == "beside" and m.road in (k, ANYWHERE) and found.telling[i]
     ]
     return {
         "members": road.members,

@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.special import betaln, expit
 from scipy.stats import hypergeom
 
-__all__ = ["fisher", "fisher_more", "least_p", "share_data", "wilson"]
+__all__ = ["differ", "fisher", "fisher_more", "least_p", "share_data", "wilson"]
 
 _Z = 1.959963984540054
 
@@ -73,3 +74,17 @@ def least_p(k: np.ndarray, n: np.ndarray, l: np.ndarray, m: np.ndarray) -> np.nd
     low = hypergeom.pmf(least, everyone, shown, n)
     high = hypergeom.pmf(most, everyone, shown, n)
     return np.minimum(1.0, 2.0 * np.minimum(low, high))
+
+
+def differ(k: np.ndarray, n: np.ndarray, l: np.ndarray, m: np.ndarray) -> np.ndarray:  # noqa: E741
+    """Return the probability that two shares, k in n and l in m, are not the same.
+
+    Notes:
+        B / (1 + B) with the Bayes factor B of two shares against one, each share equally likely.
+
+    Example:
+        >>> differ(np.array([0, 1]), np.array([60, 60]), np.array([2, 38]), np.array([40, 40]))
+        array([0.20..., 1. ...])
+    """
+    apart = betaln(k + 1, n - k + 1) + betaln(l + 1, m - l + 1)
+    return expit(apart - betaln(k + l + 1, n + m - k - l + 1))
