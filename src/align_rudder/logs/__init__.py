@@ -7,5 +7,6 @@ its road, and what every turn of a run is worth; `report_data` returns all of it
 from align_rudder.logs.advantages import turn_advantages
 from align_rudder.logs.model import LogModel
 from align_rudder.logs.report import report_data
+from align_rudder.logs.rewards import TurnTable
 
-__all__ = ["LogModel", "report_data", "turn_advantages"]
+__all__ = ["LogModel", "TurnTable", "report_data", "turn_advantages"]

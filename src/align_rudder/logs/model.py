@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Iterable
 from typing import NamedTuple, Self
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from align_rudder._estimator import Estimator
 from align_rudder.data.logs import Entry, Run, RunLog, event_chooser
+from align_rudder.files import LARGEST
+from align_rudder.logs import storage
 from align_rudder.logs.chance import fit_chance, weights
 from align_rudder.logs.contrast import contrast
 from align_rudder.logs.divergence import Divergence, divergence_of
@@ -41,7 +44,8 @@ class LogModel(Estimator):
     Args:
         events: What becomes an event: "tool", "tool:ARGUMENT", "tool+error", "message" … or a
             function of an `Entry`; see `align_rudder.data.logs.event_chooser`.
-        per_group: Whether every task has roads of its own. That needs successes of each.
+        per_group: Whether every task has roads of its own, from its successes. Failures of a task
+            without any are placed on the road that fits them best and do not count.
         strategies: How many roads there are (of each task); None to find that.
 
     Attributes:
@@ -91,6 +95,9 @@ class LogModel(Estimator):
                 f"no run succeeded ({known}); successes are needed to see what they have in "
                 "common. Say which runs succeeded: success='reward >= 1' (--success)"
             )
+        for run in log.runs:
+            if run.ret is not None and abs(run.ret) > LARGEST:
+                raise ValueError(f"{run.name} returns {run.ret:g}; give returns up to {LARGEST:g}")
         self.n_successes_, self.n_failures_ = good, bad
         runs = [run for run in log.runs if run.success is not None]
         chooser = event_chooser(self.events)
@@ -111,7 +118,12 @@ class LogModel(Estimator):
         ]
         self.roads_ = roads = counted(roads, paths, variants.successes)
         numbers = variants.successes, variants.failures
-        self.contrast_ = contrast(paths, variants.events, *numbers, roads)
+        # A task without successes has no road of its own to compare its failures on.
+        own = np.array(
+            [roads[p.road].group == g for p, g in zip(paths, variants.groups, strict=True)]
+        )
+        compared = (n * own for n in numbers)
+        self.contrast_ = contrast(paths, variants.events, *compared, roads)
         sums = [
             weights(path, ids, roads, self.contrast_).sum()
             for path, ids in zip(paths, variants.events, strict=True)
@@ -132,7 +144,8 @@ class LogModel(Estimator):
                 for _ in range(int(n))
                 if g == group
             ]
-            roads += find_roads(runs, self.symbols_, self.strategies, group)
+            if runs:
+                roads += find_roads(runs, self.symbols_, self.strategies, group)
         return roads
 
     def _check_fitted(self) -> None:
@@ -156,6 +169,16 @@ class LogModel(Estimator):
         values = self.chance_.values(weights(path, events.ids, self.roads_, self.contrast_))
         left = divergence_of(path, events.ids, self.roads_, self.contrast_)
         return Reading(events, path, values, left)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model into a JSON file; events must have been chosen by a text."""
+        self._check_fitted()
+        storage.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the model that a file holds."""
+        return storage.load(cls, path)
 
     def score(self, run: Run) -> float:
         """Return the estimated chance that a run succeeds, 0 to 1, from all its events."""

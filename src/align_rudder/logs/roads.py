@@ -47,7 +47,7 @@ class Path(NamedTuple):
         columns: The column at which each event stands (T,), -1 for one beside the road.
         due: The column that is due before each event (T,): all before it were held or passed by.
         passed: At which event each column is held or passed by (L,), T where the run ended before.
-        score: The sum of the shares of the columns that it holds.
+        score: The shares of the columns that it holds, less those of the others.
     """
 
     road: int
@@ -83,13 +83,14 @@ def follow(road: Road, events: np.ndarray, k: int = 0) -> Path:
         >>> path.columns.tolist(), path.due.tolist(), path.passed.tolist()
         ([0, -1, 2], [0, 1, 1], [0, 2, 2])
     """
-    columns, score = np.full(len(events), -1), 0.0
+    columns = np.full(len(events), -1)
     known = np.isin(events, road.events)
     if known.any():
         scores = np.full((int(road.events.max()) + 1, len(road)), -np.inf)
         scores[road.events, np.arange(len(road))] = np.maximum(road.shares, 1e-3)
         columns[known] = match_columns(scores, events[known])
-        score = float(road.shares[columns[columns >= 0]].sum())
+    held = columns[columns >= 0]
+    score = float(2 * road.shares[held].sum() - road.shares.sum())
     reached = np.maximum.accumulate(np.concatenate([[-1], columns])) + 1
     passed = np.searchsorted(reached[1:], np.arange(1, len(road) + 1))
     return Path(k, columns, reached[:-1], passed, score)

@@ -38,7 +38,7 @@ def divergence_table(runs: Iterable[Left], symbols: Sequence[str]) -> list[dict[
 
     Returns:
         A row for each place that failures left at; see `report_data`. Rows are sorted by p of the
-        one-sided Fisher test that no more failures than successes leave there; what tells first.
+        one-sided Fisher test that no more failures than successes leave there.
     """
     runs = list(runs)
     n_s, n_f = sum(r.successes for r in runs), sum(r.failures for r in runs)
@@ -54,7 +54,7 @@ def divergence_table(runs: Iterable[Left], symbols: Sequence[str]) -> list[dict[
             row["q"] = q
     return sorted(
         rows,
-        key=lambda r: (not r["telling"], r["p"], -r["failures"]["count"], r["road"], r["column"]),
+        key=lambda r: (r["p"], not r["telling"], -r["failures"]["count"], r["road"], r["column"]),
     )
 
 
@@ -112,7 +112,7 @@ def sentence(
         return f"{who} do {symbols[place.other]} before {name}"
     if place.how == "extra":
         if place.column < 0:
-            return f"{who} do {name}, which the others rarely do"
+            return f"{who} do {name} beside the road"
         due = f"where {symbols[place.other]} is due" if place.other >= 0 else "at the end"
         return f"{who} do {name} {due}"
     if set(ways) == {STOPS}:

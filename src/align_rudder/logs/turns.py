@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from align_rudder.data.logs import Run
+from align_rudder.files import LARGEST
 
 __all__ = ["check_outcome", "n_slots", "settled", "turn_shares"]
 
@@ -23,6 +24,8 @@ def check_outcome(run: Run) -> float:
             f"{run.name} has no outcome, so that its turns have no reward; read the log with "
             "success='reward >= 1' or another condition, or leave the run out"
         )
+    if abs(run.ret) > LARGEST:
+        raise ValueError(f"{run.name} returns {run.ret:g}; give returns up to {LARGEST:g}")
     return float(run.ret)
 
 
