@@ -129,7 +129,7 @@ def recovered(path: Path, log: RunLog) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, show, and write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="AUC on runs of tau-bench")
     parser.add_argument("path", type=Path)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--repeats", type=int, default=REPEATS)

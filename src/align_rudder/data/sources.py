@@ -119,7 +119,7 @@ def load_source(
 
 
 def _is_log(path: Path) -> bool:
-    """Return whether a path leads to a log of runs, or to a folder that has some and is no Minari."""
+    """Return whether a path leads to a log of runs, or to a folder of them that is no Minari."""
     name = path.name.lower()
     if path.is_dir():
         minari = (path / "data").is_dir() or (path / "main_data.hdf5").exists()

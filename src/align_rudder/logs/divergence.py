@@ -14,6 +14,7 @@ __all__ = ["COMMON", "Divergence", "Place", "divergence_of"]
 
 COMMON = 0.5
 """Columns that so many successes hold are sub-goals."""
+_CLEAR = 0.5
 
 
 class Place(NamedTuple):
@@ -64,8 +65,8 @@ def divergence_of(
 ) -> Divergence | None:
     """Return where a run left its road, or None if it did not.
 
-    That is where it first does what failures do beyond chance; else where it first leaves out what
-    most successes do.
+    That is where it first does what failures do beyond chance, of what weighs at least half as much
+    as the worst that it does; else where it first leaves out what most successes do.
 
     Args:
         path: How it goes along its road.
@@ -77,7 +78,9 @@ def divergence_of(
     told = [s for s in marks_of(path, events, roads, found.beside) if found.speaks_against(s)]
     against = [s for s in told if s.shown == (s.mark.kind == "beside")]
     if against:
-        return _told(min(against, key=lambda seen: (seen.at, seen.mark)), path, events, road, found)
+        worst = min(found.weight(seen) for seen in against)
+        clear = [seen for seen in against if found.weight(seen) <= _CLEAR * worst]
+        return _told(min(clear, key=lambda seen: (seen.at, seen.mark)), path, events, road, found)
     never = [s.mark for s in told if not s.shown and s.mark.event not in road.events]
     if never:  # what successes do at no certain place is not done at all
         place = Place("leaves", ANYWHERE, ANYWHERE, min(never, key=_p(found)).event)
@@ -99,6 +102,9 @@ def _told(seen: Seen, path: Path, events: np.ndarray, road: Road, found: Contras
     later = np.flatnonzero((road.events == event) & ~held & (np.arange(len(road)) > column))
     if column < len(road) and held[column] and len(later):
         return _order(event, column, seen.at, path.road, road, True)
+    earlier = np.flatnonzero((road.events == event) & ~held & (np.arange(len(road)) < column))
+    if len(earlier):  # it comes too late
+        return _missed(int(earlier[-1]), path, events, road, found, True)
     after = np.flatnonzero(held & (np.arange(len(road)) >= column))
     skipped = range(column, int(after[0]) if len(after) else len(road))
     for j in skipped:  # something else was done in place of what was due

@@ -10,13 +10,12 @@ import numpy as np
 
 from align_rudder._estimator import Estimator
 from align_rudder.data.logs import Entry, Run, RunLog, event_chooser
-from align_rudder.files import LARGEST
 from align_rudder.logs import storage
 from align_rudder.logs.chance import fit_chance, weights
 from align_rudder.logs.contrast import contrast
 from align_rudder.logs.divergence import Divergence, divergence_of
 from align_rudder.logs.roads import Path, Road, best_path, counted, find_roads
-from align_rudder.logs.turns import check_outcome, n_slots, settled, turn_shares
+from align_rudder.logs.turns import n_slots, outcome_of, settled, turn_shares
 from align_rudder.logs.variants import Chosen, Variants, choose, variants_of
 
 __all__ = ["LogModel", "Reading"]
@@ -95,9 +94,6 @@ class LogModel(Estimator):
                 f"no run succeeded ({known}); successes are needed to see what they have in "
                 "common. Say which runs succeeded: success='reward >= 1' (--success)"
             )
-        for run in log.runs:
-            if run.ret is not None and abs(run.ret) > LARGEST:
-                raise ValueError(f"{run.name} returns {run.ret:g}; give returns up to {LARGEST:g}")
         self.n_successes_, self.n_failures_ = good, bad
         runs = [run for run in log.runs if run.success is not None]
         chooser = event_chooser(self.events)
@@ -122,15 +118,19 @@ class LogModel(Estimator):
         own = np.array(
             [roads[p.road].group == g for p, g in zip(paths, variants.groups, strict=True)]
         )
-        compared = (n * own for n in numbers)
-        self.contrast_ = contrast(paths, variants.events, *compared, roads)
+        good_own, bad_own = (n * own for n in numbers)
+        self.contrast_ = contrast(paths, variants.events, good_own, bad_own, roads)
         sums = [
             weights(path, ids, roads, self.contrast_).sum()
             for path, ids in zip(paths, variants.events, strict=True)
         ]
         self.chance_ = fit_chance(np.array(sums), *numbers)
-        means = [np.mean([r.ret for r in some]) for some in (log.successes, log.failures) if some]
-        self.worth_ = float(means[0] - means[1]) if len(means) > 1 else float(means[0])
+        returns = [
+            np.mean([outcome_of(run) for run in some])
+            for some in (log.successes, log.failures)
+            if some
+        ]
+        self.worth_ = float(returns[0] - returns[1]) if bad else float(returns[0])
         return self
 
     def _roads(self, variants: Variants) -> list[Road]:
@@ -195,7 +195,7 @@ class LogModel(Estimator):
             they leave of the return given to all turns alike.
         """
         self._check_fitted()
-        ret, reading = check_outcome(run), self.read(run)
+        ret, reading = outcome_of(run), self.read(run)
         shares = turn_shares(run, reading.events.messages, reading.values)
         out: list[float | None] = [None] * n_slots(run)
         for i, reward in zip(run.turns, settled(shares, ret, self.worth_, run.name), strict=True):

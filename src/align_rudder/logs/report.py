@@ -14,7 +14,7 @@ from align_rudder.logs.divergence import COMMON, Divergence
 from align_rudder.logs.model import LogModel, Reading
 from align_rudder.logs.shares import share_data
 from align_rudder.logs.table import Left, divergence_table
-from align_rudder.logs.turns import settled, turn_shares
+from align_rudder.logs.turns import outcome_of, settled, turn_shares
 from align_rudder.text import short
 
 __all__ = ["VERSION", "report_data"]
@@ -253,9 +253,9 @@ def _run(
 ) -> dict[str, Any]:
     run, (events, path, values, left) = kind.run, kind.reading
     shares = turn_shares(run, events.messages, values)
-    turns = None
-    if run.ret is not None and (len(shares) or not run.ret):
-        rewards = settled(shares, run.ret, model.worth_, run.name)
+    turns, known = None, run.ret is not None or run.success is not None
+    if known and (len(shares) or not outcome_of(run)):
+        rewards = settled(shares, outcome_of(run), model.worth_, run.name)
         turns = [[t, round(float(r), 6)] for t, r in zip(run.turns, rewards, strict=True)]
     outcome = {True: "success", False: "failure", None: "unknown"}[run.success]
     return {

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 from align_rudder.data.logs import RunLog
 from align_rudder.files import write_text
 from align_rudder.logs.model import LogModel
+from align_rudder.logs.turns import outcome_of
 from align_rudder.text import short
 
 __all__ = ["TurnRow", "TurnTable"]
@@ -55,14 +56,13 @@ class TurnTable:
             except ValueError as error:
                 faults.append(str(error))
                 continue
-            assert run.ret is not None
-            rows.append(TurnRow(run.name, run.group, run.ret, rewards))
+            rows.append(TurnRow(run.name, run.group, outcome_of(run), rewards))
         if not rows:
             raise ValueError(f"no run has turn rewards: {faults[0] if faults else 'there is none'}")
         return cls(tuple(rows), tuple(faults))
 
     def data(self) -> list[dict[str, Any]]:
-        """Return the rows as plain data: {run, group, return, rewards}, null for what is no turn."""
+        """Return the rows as plain data: {run, group, return, rewards}."""
         return [
             {"run": row.run, "group": row.group, "return": row.ret, "rewards": row.rewards}
             for row in self.rows

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from align_rudder.data.logs import Run
-from align_rudder.files import LARGEST
+from align_rudder.files import Number
 
-__all__ = ["check_outcome", "n_slots", "settled", "turn_shares"]
+__all__ = ["n_slots", "outcome_of", "settled", "turn_shares"]
 
 
 def n_slots(run: Run) -> int:
@@ -17,16 +17,15 @@ def n_slots(run: Run) -> int:
     return len(run.messages) or len(run.entries)
 
 
-def check_outcome(run: Run) -> float:
+def outcome_of(run: Run) -> float:
     """Return the return of a run; `ValueError` if it is not known how it ended."""
-    if run.ret is None:
+    ret = run.ret if run.ret is not None or run.success is None else float(run.success)
+    if ret is None:
         raise ValueError(
             f"{run.name} has no outcome, so that its turns have no reward; read the log with "
             "success='reward >= 1' or another condition, or leave the run out"
         )
-    if abs(run.ret) > LARGEST:
-        raise ValueError(f"{run.name} returns {run.ret:g}; give returns up to {LARGEST:g}")
-    return float(run.ret)
+    return float(Number().check(ret, f"{run.name}: the return"))
 
 
 def turn_shares(run: Run, messages: np.ndarray, values: np.ndarray) -> np.ndarray:
