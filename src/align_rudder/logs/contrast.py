@@ -181,7 +181,7 @@ def contrast(
     no = np.log((n_s - good + _PRIOR * (1 - q)) / (n_s + _PRIOR)) - np.log(
         (n_f - bad + _PRIOR * (1 - r)) / (n_f + _PRIOR)
     )
-    b = differ(good, n_s, bad, n_f)
+    b = differ(good, n_s, bad, n_f) * ((n_s > 0) & (n_f > 0))  # one kind alone tells nothing
     arrays = (good, bad, n_s, n_f, p, telling, b * yes, b * no)
     return Contrast(
         tuple(mark for mark, kept in zip(marks, keep, strict=True) if kept),

@@ -48,8 +48,8 @@ def share_data(k: float, n: float) -> dict[str, Any]:
     }
 
 
-def fisher(k: np.ndarray, n: np.ndarray, l: np.ndarray, m: np.ndarray) -> np.ndarray:  # noqa: E741
-    """Return p of Fisher's exact test that shares of k in n and l in m are the same.
+def fisher(k: np.ndarray, n: np.ndarray, j: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """Return p of Fisher's exact test that shares of k in n and j in m are the same.
 
     Two-sided: twice the smaller tail, at most 1.
 
@@ -57,34 +57,36 @@ def fisher(k: np.ndarray, n: np.ndarray, l: np.ndarray, m: np.ndarray) -> np.nda
         >>> fisher(np.array([9]), np.array([10]), np.array([1]), np.array([10])).round(5).tolist()
         [0.00109]
     """
-    low = hypergeom.cdf(k, n + m, k + l, n)
-    high = hypergeom.sf(k - 1, n + m, k + l, n)
+    low = hypergeom.cdf(k, n + m, k + j, n)
+    high = hypergeom.sf(k - 1, n + m, k + j, n)
     return np.minimum(1.0, 2.0 * np.minimum(low, high))
 
 
-def fisher_more(k: int, n: int, l: int, m: int) -> float:  # noqa: E741
-    """Return p of Fisher's exact test that k in n is no larger share than l in m."""
-    return float(hypergeom.sf(k - 1, n + m, k + l, n))
+def fisher_more(k: int, n: int, j: int, m: int) -> float:
+    """Return p of Fisher's exact test that k in n is no larger share than j in m."""
+    return float(hypergeom.sf(k - 1, n + m, k + j, n))
 
 
-def least_p(k: np.ndarray, n: np.ndarray, l: np.ndarray, m: np.ndarray) -> np.ndarray:  # noqa: E741
+def least_p(k: np.ndarray, n: np.ndarray, j: np.ndarray, m: np.ndarray) -> np.ndarray:
     """Return the least p that Fisher's test can give (Tarone): all that show it are of one kind."""
-    shown, everyone = k + l, n + m
+    shown, everyone = k + j, n + m
     least, most = np.maximum(0, shown - m), np.minimum(shown, n)
     low = hypergeom.pmf(least, everyone, shown, n)
     high = hypergeom.pmf(most, everyone, shown, n)
     return np.minimum(1.0, 2.0 * np.minimum(low, high))
 
 
-def differ(k: np.ndarray, n: np.ndarray, l: np.ndarray, m: np.ndarray) -> np.ndarray:  # noqa: E741
-    """Return the probability that two shares, k in n and l in m, are not the same.
+def differ(k: np.ndarray, n: np.ndarray, j: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """Return the probability that two shares, k in n and j in m, are not the same.
 
     Notes:
         B / (1 + B) with the Bayes factor B of two shares against one, each share equally likely.
 
     Example:
-        >>> differ(np.array([0, 1]), np.array([60, 60]), np.array([2, 38]), np.array([40, 40]))
-        array([0.20..., 1. ...])
+        >>> few = differ(np.array([0]), np.array([60]), np.array([2]), np.array([40]))
+        >>> many = differ(np.array([1]), np.array([60]), np.array([38]), np.array([40]))
+        >>> few.round(2).tolist(), many.round(2).tolist()
+        ([0.2], [1.0])
     """
-    apart = betaln(k + 1, n - k + 1) + betaln(l + 1, m - l + 1)
-    return expit(apart - betaln(k + l + 1, n + m - k - l + 1))
+    apart = betaln(k + 1, n - k + 1) + betaln(j + 1, m - j + 1)
+    return expit(apart - betaln(k + j + 1, n + m - k - j + 1))
