@@ -89,8 +89,9 @@ def auc_table(log: RunLog, repeats: int = REPEATS) -> dict[str, dict[str, float]
 def recovered(path: Path, log: RunLog) -> dict[str, Any]:
     """Return how many actions of the right solution are among the sub-goals of a task's roads.
 
-    Roads are those of a task alone, from its successes. What right solutions do not have (they only
-    hold what changes the data base) lowers the precision.
+    The road is the largest of a task alone, from its successes; names of tools are compared, each
+    as often as it comes. Runs of the same task as the solution are looked at, so nothing is held
+    out: it says what a road shows of the solution, not what it predicts.
     """
     raw = json.loads(path.read_text("utf-8"))
     right = {

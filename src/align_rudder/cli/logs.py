@@ -47,14 +47,15 @@ class Logs:
         check_outputs(self.output, self.json, self.model, inputs=self.runs)
         check_least(self, strategies=1)
         event_chooser(self.events)
+        page = None if self.output is None else import_module("align_rudder.show.logs.page")
         log = read_log(self.runs, self.success, self.group, columns_of(self.column))
         model = LogModel(self.events, per_group=self.per_task, strategies=self.strategies).fit(log)
         data = report_data(model, log)
         if self.model is not None:
             model.save(self.model)
         write_json(self.json, data)
-        if self.output is not None:
-            import_module("align_rudder.show.logs.page").write_page(self.output, data)
+        if page is not None:
+            page.write_page(self.output, data)
         print(as_text(data, groups=self.per_task))
         for path in filter(None, (self.output, self.json, self.model)):
             print(f"\nsaved to {path}")
