@@ -58,8 +58,9 @@ class Source:
         sequences, returns = self.sequences or [], self.returns or []
         good = [i for i in range(len(sequences)) if i not in self.failed]
         if self.failed:
-            first = ", ".join(map(str, self.failed[:10])) + (" …" if len(self.failed) > 10 else "")
-            warn(f"{len(self.failed)} sequences are failures and are not aligned: {first}")
+            many = len(self.failed) > 10
+            which = f"{len(self.failed)} sequences" if many else f"sequences {list(self.failed)}"
+            warn(f"{which} are failures and are not aligned")
         return model.fit_events(
             [sequences[i] for i in good],
             [returns[i] for i in good],
