@@ -21,7 +21,8 @@ class Planted:
         cause: Which of `CAUSES`.
         step: The tool that is left out, done too late, or replaced.
         other: The tool that is done too early, or in its place; "" for a step left out.
-        turns: The message with which the cause is done or known, for each failure by its name.
+        turns: The message with which the cause is done or known, for each failure that has it,
+            by its name.
     """
 
     log: RunLog
@@ -31,12 +32,15 @@ class Planted:
     turns: dict
 
 
-def planted(seed, cause, runs=100, failures=0.4, extra=0.15, missing=0.05, repeats=0.1):
+def planted(
+    seed, cause, runs=100, failures=0.4, extra=0.15, missing=0.05, repeats=0.1, without=0.0
+):
     """Return runs of one script with noise, a share of which fail for one cause.
 
     Before each step something else comes with probability `extra`; a step is left out with
     probability `missing` and done again with `repeats`. What makes a run fail is not noise: in
     failures no tool of the cause comes as something else, which could undo it or do it before.
+    A share `without` of the failures has no cause that the log shows.
     """
     rng = np.random.default_rng([seed, CAUSES.index(cause)])
     script = rng.permutation(TOOLS)[:STEPS].tolist()
@@ -50,27 +54,28 @@ def planted(seed, cause, runs=100, failures=0.4, extra=0.15, missing=0.05, repea
     out, turns = [], {}
     for i in range(runs):
         failed = i < failures * runs
+        has = failed and i >= without * failures * runs
         # (what is done, whether the cause is seen here)
         plan = [(tool, False) for tool in script]
         sure = set()
-        if failed and cause == "left out":
+        if has and cause == "left out":
             del plan[at]
-        elif failed and cause == "swapped":
+        elif has and cause == "swapped":
             plan[at : at + 2] = [(other, True), (step, False)]
             sure = {step, other}
-        elif failed:
+        elif has:
             plan[at], sure = (other, True), {other}
-        others = [tool for tool in TOOLS if not (failed and tool in (step, other))]
+        others = [tool for tool in TOOLS if not (has and tool in (step, other))]
         done, seen = [], None
         for k, (tool, here) in enumerate(plan):
             if rng.random() < extra:
                 done.append(others[int(rng.integers(len(others)))])
             if tool in sure or rng.random() >= missing:
-                if here or (failed and cause == "left out" and k >= at and seen is None):
+                if here or (has and cause == "left out" and k >= at and seen is None):
                     seen = len(done)
                 done += [tool] * (1 + (rng.random() < repeats))
         run = conversation(f"run {i}", done, not failed)
-        if failed:  # what nothing shows before the end is known with the last turn
+        if has:  # what nothing shows before the end is known with the last turn
             turns[run.name] = run.turns[-1] if seen is None else run.turns[seen]
         out.append(run)
     return Planted(RunLog(tuple(out)), cause, step, other, turns)
@@ -108,7 +113,7 @@ def named_first(data, one):
 def lowest_at_cause(model, one):
     """Return the share of failures whose lowest reward is that of the turn with the cause."""
     hits = []
-    for run in one.log.failures:
+    for run in (run for run in one.log.failures if run.name in one.turns):
         rewards = model.turn_rewards(run)
         lowest = min((r, t) for t, r in enumerate(rewards) if r is not None)[1]
         hits.append(lowest == one.turns[run.name])
