@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 
 import tyro
 
@@ -47,18 +46,22 @@ class Logs:
         check_outputs(self.output, self.json, self.model, inputs=self.runs)
         check_least(self, strategies=1)
         event_chooser(self.events)
-        page = None if self.output is None else import_module("align_rudder.show.logs.page")
         log = read_log(self.runs, self.success, self.group, columns_of(self.column))
         model = LogModel(self.events, per_group=self.per_task, strategies=self.strategies).fit(log)
         data = report_data(model, log)
         if self.model is not None:
             model.save(self.model)
         write_json(self.json, data)
-        if page is not None:
-            page.write_page(self.output, data)
+        if self.output is not None:
+            from align_rudder.show.logs import write_page
+
+            write_page(self.output, data)
         print(as_text(data, groups=self.per_task))
-        for path in filter(None, (self.output, self.json, self.model)):
-            print(f"\nsaved to {path}")
+        print()
+        for path in filter(None, (self.json, self.model)):
+            print(f"saved to {path}")
+        if self.output is not None:
+            print(f"saved to {self.output}; open it in a browser")
 
 
 def columns_of(given: tuple[str, ...]) -> dict[str, str] | None:

@@ -45,7 +45,16 @@ def _said(data: Mapping[str, Any]) -> tuple[str, str, str]:
     if table[0]["q"] > _SURE:
         more = f"What comes nearest, and may be chance: {table[0]['says']}. {_explained(data)}"
         return "fair", "Nothing tells beyond chance why runs fail", more
-    return "good", f"{table[0]['says']}", _explained(data)
+    headline, rest = _split(data, table[0])
+    return "good", headline, f"{rest}{_explained(data)}"
+
+
+def _split(data: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what a row says, and as sentences by themselves what is done instead."""
+    head, sign, rest = row["says"].partition(f" leave out {data['symbols'][row['symbol']]}: ")
+    if not sign:
+        return row["says"], ""
+    return head + sign.removesuffix(": "), f"{rest}. "
 
 
 def _explained(data: Mapping[str, Any]) -> str:
@@ -63,7 +72,7 @@ def _warnings(data: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     if n["without_events"]:
         yield {
             "what": f"{n['without_events']:,} of {n['runs']:,} runs have no event.",
-            "do": f"What becomes one is chosen by --events; here it was {data['options']['events']}.",
+            "do": f"--events chooses what becomes one; here it was {data['options']['events']}.",
         }
     if n["unknown"]:
         yield {

@@ -26,7 +26,7 @@ def html_page(
     Args:
         package: The package with the page's body.html, style.css and scripts.
         links: For the navigation: the id of each section, and its name.
-        scripts: Names of its scripts, in the order in which they run; those of all pages come first.
+        scripts: Names of its scripts, in the order in which they run, after those of all pages.
         data: What is shown, with a "title"; scripts find it as D.
     """
     own = files(package)

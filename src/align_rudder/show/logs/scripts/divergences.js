@@ -23,7 +23,7 @@ function drawTable() {
         data: { row: place, sure },
       };
     });
-    fill($("table"), ...shortened(rows, 12, (some) => lines(heads, some, "Where failures leave the road"), state, `table${state.task}`));
+    fill($("table"), ...shortened(rows, 12, (some) => lines(heads, some, "Where failures leave the road"), `table${state.task}`));
   }
   drawExplained();
 }

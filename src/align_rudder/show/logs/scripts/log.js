@@ -1,6 +1,6 @@
 // The log, what is chosen of it, and how its things are written.
 const L = D.log;
-Object.assign(state, { road: 0, task: -1, outcome: "", onRoad: -1, left: "", text: "", run: -1 });
+Object.assign(state, { road: 0, task: -1, outcome: "", onRoad: -1, left: "", text: "", run: -1, whole: new Set() });
 
 const OUTCOMES = { success: ["✓", "success", "successes"], unknown: ["?", "without outcome", "without outcome"], failure: ["✗", "failure", "failures"] };
 const count = (n) => n.toLocaleString("en-US");
@@ -64,13 +64,13 @@ function lines(heads, rows, label) {
     el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...head)), el("tbody", { role: "rowgroup" }, ...body));
 }
 
-// The first rows of a long list, and a button for all.
-function shortened(rows, most, draw, state_, key) {
-  if (rows.length <= most || state_[key]) return [draw(rows)];
+// The first rows of a long list, and a button for all; which lists are shown whole is kept.
+function shortened(rows, most, draw, key) {
+  if (rows.length <= most || state.whole.has(key)) return [draw(rows)];
   const more = el("button", { type: "button" }, `Show all ${count(rows.length)}`);
   more.addEventListener("click", () => {
     const box = more.parentNode;
-    state_[key] = true;
+    state.whole.add(key);
     fill(box, draw(rows));
     box.querySelectorAll("button.link")[most]?.focus();
   });

@@ -12,7 +12,7 @@ function drawRoads() {
   const heads = [["Road", "name"], ["Steps", null], ["Successes on it", "number"], ["Failures on it", "number"], ["Succeeded", "number"]];
   $("road-list").hidden = L.roads.length < 2;
   const box = $("road-list"), seen = box.scrollTop;
-  fill(box, ...shortened(rows, 200, (some) => lines(heads, some, "Roads"), state, "allRoads"));
+  fill(box, ...shortened(rows, 200, (some) => lines(heads, some, "Roads"), "roads"));
   box.scrollTop = seen;
 }
 
@@ -69,5 +69,6 @@ function drawBeside() {
     };
   });
   return fill($("beside"), el("h3", {}, "What tells beside the road"),
-    lines([["Step", "name"], ["Do it", null], ["", null]], rows, "Steps beside the road that tell successes from failures"));
+    el("div", {}, ...shortened(rows, 8, (some) => lines([["Step", "name"], ["Do it", null], ["", null]], some,
+      "Steps beside the road that tell successes from failures"), `beside${state.road}`)));
 }

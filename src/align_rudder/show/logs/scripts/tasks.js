@@ -7,7 +7,7 @@ function drawTasks() {
   select.addEventListener("change", () => chooseTask(+select.value));
   fill($("task-choice"), el("label", {}, "Task ", select));
   const rows = L.groups.map((group, g) => {
-    const rows_ = group.divergences, top = rows_.reduce((a, b) => (b.failures.count > a.failures.count ? b : a), rows_[0]);
+    const top = group.divergences.reduce((a, b) => (a && a.failures.count >= b.failures.count ? a : b), null);
     return {
       cells: [[link(isolated(taskName(group.name)), state.task === g, () => chooseTask(state.task === g ? -1 : g))], meter(group.successes, "success"),
         top ? [isolated(`${count(top.failures.count)} of ${count(top.failures.of)} ${saidOf(top)}`)] : []],
@@ -15,7 +15,7 @@ function drawTasks() {
     };
   });
   const heads = [["Task", "name"], ["Succeeded", null], ["Where most of its failures leave", null]];
-  fill($("task-list"), ...shortened(rows, 100, (some) => lines(heads, some, "Tasks"), state, "allTasks"));
+  fill($("task-list"), ...shortened(rows, 100, (some) => lines(heads, some, "Tasks"), "tasks"));
 }
 
 function chooseTask(g) {
