@@ -4,6 +4,7 @@ import json
 
 import pytest
 from logs.planted import planted
+from show.parsed import Parsed
 
 import align_rudder as ar
 from align_rudder.cli.main import main
@@ -70,6 +71,15 @@ def test_why_runs_fail(files, capsys):
         assert sum(x for x in row["rewards"] if x is not None) == pytest.approx(r.ret, abs=1e-9)
 
 
+def test_a_page_holds_what_was_found(files, capsys):
+    folder, _ = files
+    page, out = folder / "report.html", folder / "out.json"
+    assert run("logs", folder / "runs", folder / "broken.json", "-o", page, "--json", out) == 0
+    assert f"saved to {page}; open it in a browser" in capsys.readouterr().out
+    shown = json.loads(Parsed(page.read_text("utf-8")).scripts["data"])
+    assert shown["log"] == json.loads(out.read_text())
+
+
 def test_a_broken_file_is_named_and_the_others_are_read(files, capsys):
     folder, _ = files
     assert run("logs", folder / "broken.json", folder / "runs") == 0
@@ -98,10 +108,11 @@ def test_columns_and_condition_of_a_csv(files, capsys):
 )
 def test_mistakes_are_told_in_a_line_and_nothing_is_written(files, capsys, options, why):
     folder, _ = files
-    out = folder / "model.json"
-    assert run("logs", folder / "runs", "--model", out, *options) == 2
+    out, page = folder / "model.json", folder / "report.html"
+    assert run("logs", folder / "runs", "--model", out, "-o", page, *options) == 2
     assert why in capsys.readouterr().err
     assert not out.exists()
+    assert not page.exists()
 
 
 def test_turns_need_a_model_of_a_log(files, capsys):

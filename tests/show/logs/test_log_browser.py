@@ -102,9 +102,8 @@ def test_opens_from_disk_without_error_request_or_overflow(opened, name, width, 
     browser = opened(name, width, scheme)
     assert at(browser, "headline").text
     browser.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
-    assert (
-        hidden_sideways(browser, "html", "#funnel", "#table", "#messages", "#road-list") == [0] * 5
-    )
+    boxes = ("html", "#funnel", "#table", "#messages", "#road-list")
+    assert set(hidden_sideways(browser, *boxes)) == {0}
     logged = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     requests = [
         m["params"]["request"]["url"] for m in logged if m["method"] == "Network.requestWillBeSent"
@@ -330,7 +329,7 @@ def test_hostile_texts_stay_text(opened):
     assert browser.title == "Why runs fail"
     assert browser.find_elements(By.TAG_NAME, "img") == []
     assert HOSTILE in words(browser, "messages")
-    assert RTL in words(browser, "legend")
+    assert RTL.replace("\u202e", "\ufffd") in words(browser, "legend")
     assert HOSTILE in words(browser, "warnings")
     more = at(browser, "messages").find_element(By.TAG_NAME, "button")
     assert more.text == "All 1,000,000 characters"

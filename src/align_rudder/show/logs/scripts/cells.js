@@ -22,9 +22,13 @@ function geometryOf(road, runs, space) {
       else { gap = column + 1; here = 0; }
     }
   }
-  const wides = widest.map((most, j) => Math.min(most, n === 0 ? 80 : j === n ? 16 : 4) * SMALL);
-  const rest = space - 18 - wides.reduce((sum, wide) => sum + wide + (wide ? 3 : 0), 0);
-  const fits = Math.floor(rest / Math.max(n, 1)) - 2, cell = fits < NAMED ? CELL : Math.min(fits, 150);
+  const laid = (between) => {
+    const wides = widest.map((most, j) => Math.min(most, n === 0 ? 80 : j === n ? 16 : between) * SMALL);
+    const rest = space - 18 - wides.reduce((sum, wide) => sum + wide + (wide ? 3 : 0), 0);
+    return { wides, fits: Math.floor(rest / Math.max(n, 1)) - 2 };
+  };
+  const roomy = laid(14), { wides, fits } = roomy.fits < NAMED ? laid(4) : roomy;
+  const cell = fits < NAMED ? CELL : Math.min(fits, 150);
   const columns = [], gaps = [];
   let x = 8;
   for (let j = 0; j <= n; j++) {

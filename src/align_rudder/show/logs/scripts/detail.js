@@ -26,6 +26,7 @@ function addressed() {
 }
 
 function nameNeighbours() {
+  if (!L.runs.length) return;
   const at = R.runs.findIndex((run) => run.id === state.run);
   $("previous").disabled = at <= 0;
   $("next").disabled = !R.runs.length || at === R.runs.length - 1;
@@ -43,8 +44,7 @@ function goToNeighbour(step) {
 function drawDetail() {
   const run = L.runs[state.run];
   if (!run) {
-    fill($("facts"), "There is no run to show.");
-    for (const id of ["previous", "next", "run-link"]) $(id).hidden = true;
+    fill($("detail"), $("detail-title"), el("p", {}, "There is no run to show."));
     return;
   }
   nameNeighbours();
@@ -54,16 +54,19 @@ function drawDetail() {
   const facts = [
     `${OUTCOMES[run.outcome][0]} ${OUTCOMES[run.outcome][1]}`,
     run.return === null ? null : `return ${short(run.return)}`,
-    L.groups.length ? `task ${taskName(run.group)}` : null,
+    L.groups.length ? taskWords(run.group) : null,
     roadName(run.road).toLowerCase(),
     plural(run.events.length, "event"),
     run.count > 1 ? `with the same events: ${others}` : null,
   ];
   fill($("facts"), isolated(`${facts.filter(Boolean).join(" · ")}.`));
-  fill($("departure"), ...(run.divergence ? [el("div", { class: "left-here" }, ...departure(run))] : []));
   drawWay(run);
   drawChances(run);
   drawMessages(run);
+  const here = $("messages").querySelector(".left-here");
+  const show = () => { $("messages").scrollTop = here.offsetTop - $("messages").offsetTop - 60; $("messages").focus(); };
+  fill($("departure"), ...(run.divergence ? [el("div", { class: "left-here" }, ...departure(run),
+    el("div", {}, link(run.texts ? "Show it among the messages" : "Show it among the events", null, show)))] : []));
 }
 
 function drawChances(run) {

@@ -5,11 +5,14 @@ Object.assign(state, { road: 0, task: -1, outcome: "", onRoad: -1, left: "", tex
 const OUTCOMES = { success: ["✓", "success", "successes"], unknown: ["?", "without outcome", "without outcome"], failure: ["✗", "failure", "failures"] };
 const count = (n) => n.toLocaleString("en-US");
 const runsOf = (n) => `${count(n)} run${n === 1 ? "" : "s"}`;
-const isolated = (text, attributes) => el("bdi", { dir: "auto", ...attributes }, text);
+// Text of the log among other text: it cannot turn that around.
+const isolated = (text, attributes) =>
+  el("bdi", { dir: "auto", ...attributes }, text.replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd"));
 const nameOf = (symbol) => eventOf(symbol).name;
 const total = (runs) => runs.reduce((sum, run) => sum + run.count, 0);
 const told = (p) => (p < 1e-4 ? "< 0.0001" : String(+p.toPrecision(2)));
 const taskName = (name) => (name === null ? "(no task)" : name);
+const taskWords = (name) => (/^\d+$/.test(name) ? `task ${name}` : taskName(name));
 const shareText = (share) => (share.share === null ? "–" : percent(share.share));
 // What a row of the divergence table says after "3 of 4 failures (0 of 5 successes) ".
 const saidOf = (row) => row.says.slice(row.says.indexOf(") ") + 2);
@@ -35,12 +38,12 @@ function chipsOf(road, columns, most = 60) {
 
 function roadName(k) {
   const road = L.roads[k];
-  return road.group === null ? `Road ${k + 1}` : `Road ${k + 1}, task ${road.group}`;
+  return road.group === null ? `Road ${k + 1}` : `Road ${k + 1}, ${taskWords(road.group)}`;
 }
 
-// A button that looks like a link.
+// A button that looks like a link; pressed or not, or null for one that only goes somewhere.
 function link(content, pressed, action) {
-  const button = el("button", { type: "button", class: "link", "aria-pressed": String(pressed) }, ...[content].flat());
+  const button = el("button", { type: "button", class: "link", "aria-pressed": pressed === null ? null : String(pressed) }, ...[content].flat());
   button.addEventListener("click", action);
   return button;
 }

@@ -1,6 +1,6 @@
 // All runs, successes above, failures below; only the rows in view are in the document.
 const R = { runs: [], items: [], tops: [], high: 0, active: -1, blocks: [] };
-const ROW = 24, BLOCK = 58;
+const ROW = 24, BLOCK = 64;
 const gutter = () => (innerWidth < 500 ? 104 : 230);
 // What all names begin with says nothing.
 const PREFIX = (() => {
@@ -48,7 +48,7 @@ function layOutRuns() {
   }
   sheet.style.width = `${Math.max(gutter() + wide, box.clientWidth)}px`;
   sheet.style.height = `${R.high}px`;
-  box.style.height = `${Math.min(R.high + 18, state.printing ? 9000 : 544)}px`;
+  box.style.height = `${Math.min(R.high + 18, state.printing ? 9000 : Math.max(innerHeight * 0.66, 240))}px`;
   drawRuns();
 }
 redraws.push(layOutRuns);
@@ -74,11 +74,11 @@ function headElement(item, top, view) {
   road.columns.forEach((column, j) => {
     const x = gutter() + block.geometry.columns[j];
     if (x < view.left || x > view.right) return;
-    const one = cellElement("cell", x, block.geometry.cell, column.symbol, 30);
+    const one = cellElement("cell", x, block.geometry.cell, column.symbol, 38);
     one.dataset.tip = [`${j + 1}. ${nameOf(column.symbol)}`, `done by ${shareText(column.successes)} of the successes`,
       `and ${shareText(column.failures)} of the failures on this road`, ...(column.telling ? [`tells, p ${told(column.p)}`] : [])].join("\n");
     line.append(one);
-    if (column.telling) line.append(el("span", { class: "gone", style: `left:${x}px;width:${block.geometry.cell}px;top:20px;color:var(--fair)`, "aria-hidden": "true" }, "▼"));
+    if (column.telling) line.append(el("span", { class: "gone", style: `left:${x}px;width:${block.geometry.cell}px;top:26px`, "aria-hidden": "true" }, "▼"));
   });
   return line;
 }
@@ -99,7 +99,7 @@ function rowElement({ run, index, block }, top, view) {
   line.append(el("span", { class: "label", style: `width:${left}px`, "aria-hidden": "true" },
     el("span", { class: `mark is-${run.outcome}` }, OUTCOMES[run.outcome][0]),
     el("span", { class: "times" }, run.count > 1 ? `×${count(run.count)}` : ""),
-    isolated(runName(run)), L.groups.length && innerWidth >= 500 ? isolated(`task ${taskName(run.group)}`, { class: "quiet" }) : ""));
+    isolated(runName(run)), L.groups.length && innerWidth >= 500 ? isolated(taskWords(run.group), { class: "quiet" }) : ""));
   for (const [kind, x, wide, symbol] of shapesOf(run, road, geometry)) {
     if (left + x + wide < view.left || left + x > view.right) continue;
     line.append(cellElement(kind, left + x, wide, symbol, kind === "gone" ? -3 : 2));
@@ -110,7 +110,7 @@ function rowElement({ run, index, block }, top, view) {
 // A run in words.
 function runLines(run) {
   const out = [run.count > 1 ? `${runName(run)} and ${count(run.count - 1)} like it` : runName(run), OUTCOMES[run.outcome][1]];
-  if (L.groups.length) out.push(`task ${taskName(run.group)}`);
+  if (L.groups.length) out.push(taskWords(run.group));
   out.push(`road ${run.road + 1}`);
   const names = run.events.slice(0, 12).map((e, i) => (run.columns[i] === null ? `(${nameOf(e)})` : nameOf(e)));
   out.push(names.length ? names.join(" › ") + (run.events.length > 12 ? ` and ${run.events.length - 12} more` : "") : "no event");
