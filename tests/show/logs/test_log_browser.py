@@ -7,12 +7,15 @@ import re
 
 import pypdf
 import pytest
+from hypothesis import HealthCheck, given, settings
+from logs.small import logs
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 from show.chromium import NEEDED, at, fresh, hidden_sideways
 from show.logs.pages import HOSTILE, LONG, MADE, RTL, data_of
 
+from align_rudder.logs import LogModel, report_data
 from align_rudder.show.logs import write_page
 
 pytestmark = NEEDED
@@ -64,7 +67,7 @@ def words(browser, name):
     return browser.execute_script(script, name)
 
 
-def given(*shares_):
+def counts(*shares_):
     return [(share["count"], share["of"]) for share in shares_]
 
 
@@ -151,9 +154,9 @@ def test_the_funnel_shows_the_shares_of_the_road_that_is_chosen(opened, name):
         ]
         for j, row in zip(shown_columns, rows, strict=True):
             column = road["columns"][j]
-            expected = given(column["successes"], column["failures"])
+            expected = counts(column["successes"], column["failures"])
             if j in steps:
-                expected = given(steps[j]["successes"], steps[j]["failures"]) + expected
+                expected = counts(steps[j]["successes"], steps[j]["failures"]) + expected
             assert shares(row) == expected
             assert data_of(name)["symbols"][column["symbol"]] in row.text
             assert ("tells" in row.text) == column["telling"]
@@ -172,7 +175,7 @@ def test_a_row_of_the_table_is_the_data_and_filters_the_runs(opened, name):
     for i, row in enumerate(data["divergences"]):
         shown_row = at(browser, "table").find_elements(By.CSS_SELECTOR, "tbody tr")[i]
         assert row["says"].split(") ", 1)[1] in shown_row.text
-        assert shares(shown_row) == given(row["successes"], row["failures"])
+        assert shares(shown_row) == counts(row["successes"], row["failures"])
         shown_row.find_element(By.TAG_NAME, "button").click()
         left = [
             run
@@ -218,7 +221,7 @@ def test_filters_by_outcome_road_task_and_text(opened):
     assert shown(browser) == data["groups"][2]["runs"]
     table = at(browser, "table").find_elements(By.CSS_SELECTOR, "tbody tr")
     for row, group_row in zip(table, data["groups"][2]["divergences"], strict=True):
-        assert shares(row) == given(group_row["successes"], group_row["failures"])
+        assert shares(row) == counts(group_row["successes"], group_row["failures"])
     at(browser, "clear").click()
     at(browser, "text").send_keys("PLAN")
     WebDriverWait(browser, 5).until(lambda b: shown(b) < 62)
@@ -353,3 +356,36 @@ def test_paper_has_the_table_and_the_runs(opened, name):
     for row in data_of(name)["divergences"]:
         assert row["says"].split(") ", 1)[1].split(":")[0] in text
     assert browser.find_element(By.TAG_NAME, "html").get_attribute("data-theme") == "dark"
+
+
+CLICK_ALL = """
+for (const details of document.querySelectorAll("details")) details.open = true;
+for (const box of ["road-list", "table", "explained", "task-list"]) {
+  const buttons = () => document.getElementById(box).querySelectorAll("button");
+  for (let i = 0; i < buttons().length; i++) buttons()[i].click();
+}
+document.getElementById("clear").click();
+const rows = [...document.querySelectorAll(".row")].map((row) => row.id);
+for (const id of rows) document.getElementById(id)?.click();
+for (const id of ["previous", "next", "theme"]) document.getElementById(id).click();
+const broken = /NaN|undefined|Infinity|null/.exec(document.body.innerText);
+const selected = document.querySelectorAll("[aria-selected=true]").length;
+return [selected, broken];
+"""
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(logs())
+@pytest.mark.filterwarnings("ignore::align_rudder.AlignRudderWarning")
+def test_any_log_can_be_clicked_through(browser, tmp_path, log):
+    write_page(tmp_path / "p.html", report_data(LogModel("tool+message").fit(log), log))
+    fresh(browser, 400)
+    browser.get((tmp_path / "p.html").as_uri())
+    assert browser.execute_script(CLICK_ALL) == [1, None]
+    assert hidden_sideways(browser, "html") == [0]
+    assert browser.get_log("browser") == []

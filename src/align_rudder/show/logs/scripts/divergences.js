@@ -46,11 +46,8 @@ function drawExplained() {
 }
 
 function chooseLeft(left) {
-  const focused = document.activeElement, inside = ["table", "explained"].find((id) => $(id).contains(focused));
-  const at = inside && [...$(inside).querySelectorAll("button")].indexOf(focused);
   state.left = left;
   if (left) state.outcome = "failure";
-  drawTable();
+  keeping($("table"), () => keeping($("explained"), drawTable));
   filterRuns();
-  if (inside) $(inside).querySelectorAll("button")[at]?.focus();
 }

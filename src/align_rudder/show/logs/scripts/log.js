@@ -54,6 +54,15 @@ function option(value, text, chosen) {
   return one;
 }
 
+// Draw anew what is in a box; its button that had the focus, and how far it is scrolled, stay.
+function keeping(box, draw) {
+  const at = box.contains(document.activeElement) ? [...box.querySelectorAll("button, select")].indexOf(document.activeElement) : -1;
+  const top = box.scrollTop;
+  draw();
+  box.scrollTop = top;
+  if (at >= 0) box.querySelectorAll("button, select")[at]?.focus({ preventScroll: true });
+}
+
 // A table whose rows become blocks where there is little room. Heads: [name, class]; rows: {cells, data}.
 function lines(heads, rows, label) {
   const head = heads.map(([name, kind]) => el("th", { scope: "col", role: "columnheader", class: kind }, name));

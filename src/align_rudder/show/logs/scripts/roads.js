@@ -11,17 +11,13 @@ function drawRoads() {
   }));
   const heads = [["Road", "name"], ["Steps", null], ["Successes on it", "number"], ["Failures on it", "number"], ["Succeeded", "number"]];
   $("road-list").hidden = L.roads.length < 2;
-  const box = $("road-list"), seen = box.scrollTop;
-  fill(box, ...shortened(rows, 200, (some) => lines(heads, some, "Roads"), "roads"));
-  box.scrollTop = seen;
+  keeping($("road-list"), () => fill($("road-list"), ...shortened(rows, 200, (some) => lines(heads, some, "Roads"), "roads")));
 }
 
 function chooseRoad(k) {
-  const focused = document.activeElement?.closest("#road-list") !== null && document.activeElement !== document.body;
   state.road = k;
   drawRoads();
   drawFunnel();
-  if (focused) $("road-list").querySelector(`tr[data-road="${k}"] button`)?.focus();
 }
 
 function drawFunnel() {

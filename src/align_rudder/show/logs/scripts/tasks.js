@@ -20,8 +20,7 @@ function drawTasks() {
 
 function chooseTask(g) {
   state.task = g;
-  drawTasks();
+  keeping($("task-choice"), () => keeping($("task-list"), drawTasks));
   drawTable();
   filterRuns();
-  $("task").focus();
 }
