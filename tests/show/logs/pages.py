@@ -61,6 +61,7 @@ def _no_successes():
 
 
 MADE = {
+    "large": lambda: _data(planted(5, "wrong tool", runs=900, extra=0.5).log),
     "planted": _planted,
     "grouped": _grouped,
     "hostile": _hostile,

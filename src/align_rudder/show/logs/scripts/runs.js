@@ -1,7 +1,8 @@
 // All runs, successes above, failures below; only the rows in view are in the document.
 const R = { runs: [], items: [], tops: [], high: 0, active: -1, blocks: [] };
 const ROW = 24, BLOCK = 64;
-const gutter = () => (innerWidth < 500 ? 104 : 230);
+const PAPER = { wide: 710, high: 9000 }; // so much of the list is printed
+const gutter = () => (state.printing ? 150 : innerWidth < 500 ? 104 : 230);
 // What all names begin with says nothing.
 const PREFIX = (() => {
   const names = L.runs.map((run) => run.names[0]);
@@ -41,23 +42,27 @@ function push(item, high) {
 
 function layOutRuns() {
   const box = $("list"), sheet = $("sheet");
+  const space = state.printing ? PAPER.wide : box.clientWidth;
   let wide = 0;
   for (const block of R.blocks) {
-    block.geometry = geometryOf(L.roads[block.road], block.runs, box.clientWidth - gutter());
+    block.geometry = geometryOf(L.roads[block.road], block.runs, space - gutter());
     wide = Math.max(wide, block.geometry.wide);
   }
-  sheet.style.width = `${Math.max(gutter() + wide, box.clientWidth)}px`;
-  sheet.style.height = `${R.high}px`;
-  box.style.height = `${Math.min(R.high + 18, state.printing ? 9000 : Math.max(innerHeight * 0.66, 240))}px`;
+  sheet.style.width = `${Math.max(gutter() + wide, space)}px`;
+  sheet.style.height = `${state.printing ? Math.min(R.high, PAPER.high - 200) : R.high}px`;
+  box.style.height = `${Math.min(R.high + 18, state.printing ? PAPER.high : Math.max(innerHeight * 0.66, 240))}px`;
+  const printed = place(R.tops, PAPER.high) - R.blocks.length;
+  $("printed").textContent = state.printing && R.high > PAPER.high ? `Printed are about the first ${count(printed)} rows of ${count(R.runs.length)}.` : "";
+  if (state.printing) box.scrollTop = 0;
   drawRuns();
 }
 redraws.push(layOutRuns);
 
 function drawRuns() {
   const box = $("list"), from = box.scrollTop - 200;
-  const to = box.scrollTop + (state.printing ? 9000 : box.clientHeight) + 200;
+  const to = box.scrollTop + (state.printing ? PAPER.high - 400 : box.clientHeight) + 200;
   const first = Math.max(place(R.tops, from) - 1, 0), last = place(R.tops, to);
-  const view = { left: box.scrollLeft - 200, right: box.scrollLeft + (state.printing ? 9000 : box.clientWidth) + 200 };
+  const view = { left: box.scrollLeft - 200, right: box.scrollLeft + (state.printing ? PAPER.wide : box.clientWidth) + 200 };
   const drawn = [];
   for (let i = first; i < last; i++) drawn.push(R.items[i].run ? rowElement(R.items[i], R.tops[i], view) : headElement(R.items[i], R.tops[i], view));
   fill($("sheet"), ...(drawn.length || R.runs.length ? drawn : [el("div", { style: "padding:.6rem .8rem" }, "No run is like that.")]));
