@@ -60,7 +60,18 @@ def _no_successes():
     return _data(log_of(("a b", False, 3)), log_of(("a b c d", True, 4), ("a b", False, 2)))
 
 
+def _thousands(part):
+    """Return data with a thousand times as many runs."""
+    if isinstance(part, dict):
+        many = {"count", "of", "runs", "successes", "failures", "telling"}
+        return {
+            k: v * 1000 if k in many and type(v) is int else _thousands(v) for k, v in part.items()
+        }
+    return [_thousands(v) for v in part] if isinstance(part, list) else part
+
+
 MADE = {
+    "thousands": lambda: _thousands(_planted()),
     "large": lambda: _data(planted(5, "wrong tool", runs=900, extra=0.5).log),
     "planted": _planted,
     "grouped": _grouped,

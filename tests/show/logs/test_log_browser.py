@@ -105,7 +105,7 @@ def test_opens_from_disk_without_error_request_or_overflow(opened, name, width, 
     browser = opened(name, width, scheme)
     assert at(browser, "headline").text
     browser.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
-    boxes = ("html", "#funnel", "#table", "#messages", "#road-list")
+    boxes = ("html", "#funnel", "#table", "#messages", "#road-list", ".meter")
     assert set(hidden_sideways(browser, *boxes)) == {0}
     logged = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     requests = [
