@@ -254,6 +254,23 @@ def test_successes_stand_above_failures_and_equal_runs_once(opened):
     assert own == [tops[c] for c in run["columns"] if c is not None]
 
 
+def test_on_a_phone_the_list_scrolls_to_the_end_of_its_rows(opened):
+    browser = opened("large", 400)
+    room = browser.execute_async_script(
+        """
+        const list = document.getElementById("list"), done = arguments[arguments.length - 1];
+        list.scrollLeft = 1e6;
+        setTimeout(() => {
+          const ends = [...document.querySelectorAll(".cell, .small, .hole")];
+          const end = Math.max(...ends.map((one) => one.getBoundingClientRect().right));
+          done([list.scrollLeft, list.getBoundingClientRect().right - end]);
+        }, 200);
+        """
+    )
+    assert room[0] > 50
+    assert 0 <= room[1] < 40
+
+
 def test_of_many_rows_only_those_in_view_are_in_the_document(opened):
     browser, data = opened("large"), data_of("large")
     assert len(data["runs"]) > 600
@@ -274,15 +291,21 @@ def test_a_run_in_detail_is_the_data(opened):
     assert "return 0" in facts
     rewards = at(browser, "messages").find_elements(By.CSS_SELECTOR, "li[data-message]")
     turns = dict(run["turns"])
+    top = max(map(abs, turns.values()))
     assert len(rewards) == len(run["texts"])
     for row in rewards:
         m = int(row.get_attribute("data-message"))
         assert row.get_attribute("data-role") == run["texts"][m][0]
         assert run["texts"][m][1] in row.get_property("textContent")
-        found = row.find_elements(By.CSS_SELECTOR, ".reward")
-        assert [float(f.get_attribute("data-reward")) for f in found] == (
-            [turns[m]] if m in turns else []
+        (number,) = texts(row, ".reward > span") or ["reward "]
+        assert number.removeprefix("reward ") == (
+            f"{turns[m]:.4f}".rstrip("0").replace("-", "−") if m in turns else ""
         )
+        for bar in row.find_elements(By.CSS_SELECTOR, ".reward i"):
+            style = bar.get_attribute("style")
+            wide, left = (float(re.search(rf"{k}: ([\d.]+)%", style)[1]) for k in ("width", "left"))
+            assert wide == pytest.approx(50 * abs(turns[m]) / top, abs=0.01)
+            assert left == pytest.approx(50 if turns[m] > 0 else 50 - wide, abs=0.01)
     assert f"sum {abs(round(sum(turns.values()), 4)):g}" in at(browser, "sum").text
     due = data["symbols"][data["roads"][0]["columns"][run["divergence"]["column"]]["symbol"]]
     assert due in at(browser, "departure").text
