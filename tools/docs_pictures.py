@@ -1,7 +1,8 @@
-"""Make the pictures of docs/method.md, docs/report.md and docs/own-environment.md.
+"""Make the pictures of docs/method.md, report.md, agent-logs.md and own-environment.md.
 
     python tools/docs_pictures.py            # method and report; needs Chromium and its driver
     python tools/docs_pictures.py --method   # only the figures of the method
+    python tools/docs_pictures.py --log gpt-4o-airline.json   # only those of docs/agent-logs.md
     python tools/docs_pictures.py --live minigrid/runs   # only the curves of a training
 
 The curves are those of TensorBoard's logs, which `python examples/minigrid_ppo.py --seed 7` writes.
@@ -11,12 +12,14 @@ Figures are SVG without a date, so that the same code writes the same bytes.
 
 from __future__ import annotations
 
+import argparse
 import base64
 import shutil
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import matplotlib
@@ -27,8 +30,10 @@ from matplotlib.ticker import MultipleLocator
 
 import align_rudder as ar
 from align_rudder.data.crafting import crafting_demonstrations, crafting_episode
+from align_rudder.logs import LogModel, report_data
 from align_rudder.show.figures import event_color
 from align_rudder.show.figures.colors import ink_on, new_axes
+from align_rudder.show.logs import write_page
 from align_rudder.show.report import write_report
 from align_rudder.text import letters_for
 
@@ -222,9 +227,16 @@ def quiet(runs: list[list[str]]) -> ar.AlignRudder:
         return ar.AlignRudder().fit_events(runs)
 
 
+def log_page(log: Path, path: Path) -> None:
+    """Why the runs of a log fail."""
+    runs = ar.read_log(log)
+    write_page(path, report_data(LogModel().fit(runs), runs))
+
+
 # Each page, and what of it is shown under which name: from the top of one element to the end of
 # another.
-PAGES: tuple[tuple[Callable[[Path], None], tuple[tuple[str, str, str], ...]], ...] = (
+Parts = tuple[tuple[str, str, str], ...]
+PAGES: tuple[tuple[Callable[[Path], None], Parts], ...] = (
     (
         good_report,
         (
@@ -238,6 +250,20 @@ PAGES: tuple[tuple[Callable[[Path], None], tuple[tuple[str, str, str], ...]], ..
     (many_events_report, (("#verdict", "#warnings", "report-many-events"),)),
     (no_strategy_report, (("#verdict", "#numbers", "report-no-strategy"),)),
 )
+LOG_PARTS: Parts = (
+    ("body", "#numbers", "logs-finding"),
+    ("#road-title", "#funnel", "logs-funnel"),
+    ("#runs", "#list", "logs-runs"),
+    ("#detail", "#messages", "logs-run"),
+)
+# What a reader has clicked when the pictures are taken.
+ACTIONS = {
+    "report-verdict": "const e = document.getElementById('episode'); e.selectedIndex = 1;"
+    "e.dispatchEvent(new Event('change'))",
+    "logs-funnel": "document.querySelectorAll('#road-list button')[2].click()",
+    "logs-runs": "document.querySelector('#table button').click()",
+    "logs-run": "document.querySelector('#departure button').click()",
+}
 PLACE = """
 const top = document.querySelector(arguments[0]).getBoundingClientRect().top + scrollY;
 const end = document.querySelector(arguments[1]).getBoundingClientRect().bottom + scrollY;
@@ -245,11 +271,9 @@ return [Math.max(top - 12, 0), end + 16];
 """
 
 
-def screenshots() -> None:
-    """Write the reports, open them in headless Chromium and photograph their parts."""
+def screenshots(pages: Sequence[tuple[Callable[[Path], None], Parts]]) -> None:
+    """Write pages, open them in headless Chromium and photograph their parts."""
     from selenium import webdriver
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.ui import Select
 
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if chromium is None or driver is None:
@@ -263,13 +287,13 @@ def screenshots() -> None:
         options.add_argument(f"--user-data-dir={folder}/chromium")
         browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
         try:
-            for write, parts in PAGES:
-                page = Path(folder, f"{write.__name__}.html")
+            page = Path(folder, "page.html")
+            for write, parts in pages:
                 write(page)
+                browser.get("about:blank")
                 browser.get(page.as_uri())
-                if write is good_report:
-                    Select(browser.find_element(By.ID, "episode")).select_by_index(1)
                 for first, last, name in parts:
+                    browser.execute_script(ACTIONS.get(name, ""))
                     top, end = browser.execute_script(PLACE, first, last)
                     clip = {"x": 0, "y": top, "width": WIDTH, "height": end - top, "scale": 1}
                     shot = browser.execute_cdp_cmd(
@@ -281,11 +305,24 @@ def screenshots() -> None:
             browser.quit()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Make the pictures that are asked for."""
+    parser = argparse.ArgumentParser(description="Pictures of the documentation")
+    parser.add_argument("--method", action="store_true", help="only the figures of the method")
+    parser.add_argument("--log", type=Path, help="a log; only the pictures of its page")
+    parser.add_argument("--live", type=Path, help="logs of a training; only its curves")
+    given = parser.parse_args()
     IMAGES.mkdir(exist_ok=True)
-    if "--live" in sys.argv:
-        save("live", live_curves(Path(sys.argv[sys.argv.index("--live") + 1])))
-    else:
-        method_pictures()
-        if "--method" not in sys.argv:
-            screenshots()
+    if given.live is not None:
+        save("live", live_curves(given.live))
+        return
+    if given.log is not None:
+        screenshots([(partial(log_page, given.log), LOG_PARTS)])
+        return
+    method_pictures()
+    if not given.method:
+        screenshots(PAGES)
+
+
+if __name__ == "__main__":
+    main()

@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # what `_WHERE` says, for type checkers and editors
     from align_rudder.gym.record import Recording, record, replay
     from align_rudder.gym.subtasks import SubTaskReward
     from align_rudder.gym.wrapper import RedistributeReward
+    from align_rudder.logs import LogModel, turn_advantages
     from align_rudder.model import AlignRudder, Strategy
     from align_rudder.profile import Profile
     from align_rudder.redistribution import Redistribution
@@ -59,6 +60,7 @@ __all__ = [
     "FeatureEvents",
     "FunctionEvents",
     "Keyboard",
+    "LogModel",
     "LstmRudder",
     "Profile",
     "Progress",
@@ -88,6 +90,7 @@ __all__ = [
     "save_episodes",
     "tabular",
     "tasks",
+    "turn_advantages",
     "vector",
     "write_report",
 ]
@@ -112,6 +115,7 @@ _WHERE = {
     "gym.record": ("Recording", "record", "replay"),
     "gym.subtasks": ("SubTaskReward",),
     "gym.wrapper": ("RedistributeReward",),
+    "logs": ("LogModel", "turn_advantages"),
     "model": ("AlignRudder", "Strategy"),
     "profile": ("Profile",),
     "redistribution": ("Redistribution",),

@@ -29,6 +29,9 @@ POOLS = {
     "word": ["", "x", "auto", "0", "é", "-", "--", "a b", "FrozenLake-v1", "no/such-v0", "os:path"],
     "key": ["at", "x", "log", "", "é"],
     "events": ["auto", "state", "delta", "feature", "observation", "action", "x"],
+    "symbols": ["tool", "tool:n", "tool+error", "message", "tool:", "x", "", "+"],
+    "condition": ["reward >= 1", "outcome == yes", "success", "length > 4", "x", ">=", "", "last"],
+    "column": ["case=case", "activity=time", "outcome=x", "case", "=", "x=y", ""],
     "scoring": ["inverse", "log", "karlin-altschul", "x"],
     "engine": ["native", "clustalw", "x"],
     "study": ["four-rooms", "variants", "scaling", "key-chest", "x"],
@@ -51,9 +54,21 @@ COMMANDS = {
     "fit": (
         ["source"],
         table(whole="max-events strategies top-n", number="gap baseline", out="output json")
-        | {"--events": "events", "--keys": "key*", "--scoring": "scoring", "--engine": "engine"},
+        | {"--events": "events", "--keys": "key*", "--scoring": "scoring", "--engine": "engine"}
+        | {"--log-events": "symbols", "--success": "condition"},
     ),
-    "redistribute": (["model", "source"], table(out="output json")),
+    "redistribute": (
+        ["model", "source"],
+        table(out="output json")
+        | {"--turns": "", "--log-events": "symbols", "--success": "condition"},
+    ),
+    "redistribute --turns": (["log model", "log"], table(out="output json")),
+    "logs": (
+        ["log"],
+        table(out="json model", whole="strategies", word="group")
+        | {"--events": "symbols", "--success": "condition", "--column": "column*"}
+        | {"--per-task": ""},
+    ),
     "show": (["model"], table(out="json") | {"--columns": ""}),
     "report": (["model", "source"], table(out="output", word="title env", whole="max-episodes")),
     "demo": ([], table(path="output json") | {"--seed": "negative"}),
@@ -111,7 +126,7 @@ COMMANDS = {
     ),
     "minerl evaluate": (["path", "model"], table(whole="episodes max-steps seed", out="json")),
 }
-OFTEN = ("fit", "fit", "fit", "redistribute", "redistribute", "report", "show")
+OFTEN = ("fit", "fit", "fit", "redistribute", "redistribute", "report", "show", "logs", "logs")
 SMALL = {  # where these run, they run for a second or two
     "reproduce": {"--trials": ["1"], "--max-episodes": ["10"], "--jobs": ["1"]}
     | {"--methods": ["bc-q"], "--demos": ["2"]},
@@ -137,17 +152,21 @@ class Lines:
         for one in subjects(folder):
             if "/" in one.file:
                 continue  # a part of a folder
-            files.append(f"{one.name.replace(' ', '-')}{Path(one.file).suffix}")
+            name = one.name.replace(" ", "-").removesuffix(Path(one.file).suffix)
+            files.append(f"{name}{Path(one.file).suffix}")
             (self.home / files[-1]).write_bytes(one.content)
         for name in ("folder", "folder.npz"):
             (self.home / name).mkdir()
         for name in ("empty.npz", "empty.jsonl"):
             (self.home / name).write_bytes(b"")
         (self.home / "half.npz").write_bytes((self.home / "states.npz").read_bytes()[:900])
-        sources = [n for n in files if "episodes" in n or n.endswith((".jsonl", ".fasta"))]
+        logs = [n for n in files if n.startswith("log-") and n != "log-model.json"]
+        endings = (".jsonl", ".fasta")
+        sources = [n for n in files if "episodes" in n or n.endswith(endings) or n in logs]
         models = [n for n in files if n.endswith(".npz") and n not in sources]
         rare = [*files, *PATHS]
         self.pools = {**POOLS, "model": [*models * 6, *rare], "source": [*sources * 6, *rare]}
+        self.pools |= {"log": [*logs * 20, *rare], "log model": ["log-model.json"] * 99 + rare}
 
     def make(self, case):
         """Return the name of a case and its command line."""

@@ -1,5 +1,6 @@
 """Files of every kind, how each is opened, and what must hold if it is taken."""
 
+import gzip
 import json
 import math
 import warnings
@@ -13,6 +14,8 @@ import align_rudder as ar
 from align_rudder.data.crafting import crafting_demonstrations, crafting_episode
 from align_rudder.data.sources import load_source
 from align_rudder.episodes import tree_index
+from align_rudder.logs import report_data as log_data
+from align_rudder.logs.text import as_text
 from align_rudder.show.report.data import report_data
 from fuzzing import mutations
 
@@ -169,6 +172,39 @@ def use_source(path):
     for rr, ret in zip(source.redistribute(model), source.returns):
         check_rewards(rr, ret)
     same(through_file(model, path).scale_, model.scale_, "C of the loaded model", 1)
+
+
+def use_log(path):
+    """Runs are fitted, shown, and their turns are given what sums to the outcome."""
+    log = ar.read_log(path)
+    model = ar.LogModel("tool+error+message").fit(log)
+    json.dumps(log_data(model, log), allow_nan=False)
+    as_text(log_data(model, log), groups=True)
+    for run in log.runs:
+        if run.ret is None or not run.turns:
+            continue
+        rewards = [r for r in model.turn_rewards(run) if r is not None]
+        same(sum(rewards), run.ret, "the outcome", abs(run.ret) + abs(model.worth_))
+    saved = path.with_name("fitted-log.json")
+    model.save(saved)
+    try:
+        again = ar.LogModel.load(saved)
+    except ValueError as error:
+        raise WrongError(f"a model that was saved is refused: {error}") from error
+    same(*([m.score(run) for run in log.runs] for m in (again, model)), "loaded scores", 1)
+
+
+def of_log_model(log):
+    """A model of a log gives other runs rewards."""
+
+    def use(path):
+        model = ar.LogModel.load(path)
+        json.dumps(log_data(model, log), allow_nan=False)
+        for run in log.runs:
+            rewards = [r for r in model.turn_rewards(run) if r is not None]
+            same(sum(rewards), run.ret, "the outcome", 1 + abs(model.worth_))
+
+    return use
 
 
 def use_alignment(path):
@@ -342,6 +378,48 @@ def text_subjects(folder):
     yield Subject("hyper-parameters", "tuned.json", tuned, chosen_parameters, whole_json)
 
 
+def packed(content, others, rng):
+    """Damage what is in a gzip file, or the file."""
+    if rng.random() < 0.3:
+        return mutations.damage(content, rng)
+    return gzip.compress(mutations.change_text(gzip.decompress(content).decode(), rng), mtime=0)
+
+
+def log_subjects(folder):
+    """Yield logs of runs in every form, and a model of one."""
+    words = [("look read edit test send", True), ("look edit test send", False)]
+    runs, lines, traces = [], ["case,activity,time,outcome"], []
+    for i, (said, good) in enumerate((words * 4)[:7]):
+        messages, steps, events = [{"role": "user", "content": "please"}], [], []
+        for t, tool in enumerate(said.split()):
+            function = {"name": tool, "arguments": json.dumps({"n": t})}
+            calls = [{"id": str(t), "type": "function", "function": function}]
+            messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+            messages.append({"role": "tool", "tool_call_id": str(t), "content": "Error: no"})
+            steps.append({"action": tool, "observation": "ok", "thought": "so"})
+            events.append(f'<event><string key="concept:name" value="{tool}"/></event>')
+            lines.append(f"{i},{tool},{t},{'yes' if good else 'no'}")
+        runs.append({"traj": messages, "reward": float(good), "task_id": i % 2})
+        outcome = f'<boolean key="success" value="{str(good).lower()}"/>'
+        traces.append(f"<trace>{outcome}{''.join(events)}</trace>")
+    xes = f"<log>{''.join(traces)}</log>".encode()
+    trajectory = json.dumps({"trajectory": steps, "info": {"resolved": 1}, "resolved": True})
+    for name, content, change in (
+        ("runs.json", json.dumps(runs).encode(), whole_json),
+        ("runs.jsonl", "\n".join(map(json.dumps, runs)).encode(), text),
+        ("run.traj", trajectory.encode(), whole_json),
+        ("cases.xes", xes, text),
+        ("cases.xes.gz", gzip.compress(xes, mtime=0), packed),
+        ("cases.csv", "\n".join(lines).encode(), text),
+    ):
+        yield Subject(f"log {name}", name, content, use_log, change)
+    (folder / "runs.json").write_text(json.dumps(runs))
+    log = ar.read_log(folder / "runs.json")
+    ar.LogModel().fit(log).save(folder / "log-model.json")
+    content = (folder / "log-model.json").read_bytes()
+    yield Subject("log model", "log-model.json", content, of_log_model(log), whole_json)
+
+
 def subjects(folder):
     """Return all kinds of files, made anew in a folder."""
     rng = np.random.default_rng(0)
@@ -352,6 +430,7 @@ def subjects(folder):
         found = [
             *model_subjects(folder, rng),
             *text_subjects(folder),
+            *log_subjects(folder),
             *studies.all_subjects(folder, rng),
         ]
     archives = [one.content for one in found if one.change is archive]

@@ -36,6 +36,7 @@ LAYERS = [
     {"subtasks"},
     {"choice", "demonstrations", "fitting", "model", "storage", "summary", "validation"},
     {"data", "runs"},
+    {"logs"},
     {"tasks"},
     {"baselines"},
     {"gym"},

@@ -64,9 +64,15 @@ def test_wheel_holds_every_file_of_the_package(tmp_path):
     needed = check_wheel.package_files()
     assert check_wheel.wheel_files(wheel) == needed
     for name in (
-        "show/report/template.html",
+        "show/page/frame.html",
+        "show/page/style.css",
+        "show/page/scripts/basics.js",
+        "show/report/body.html",
         "show/report/style.css",
         "show/report/scripts/main.js",
+        "show/logs/body.html",
+        "show/logs/style.css",
+        "show/logs/scripts/main.js",
         "tasks/diamond/demonstrations.npz",
         "studies/networks/hyperparameters.json",
         "studies/recipes/hyperparameters.json",

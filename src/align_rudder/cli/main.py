@@ -17,6 +17,7 @@ import align_rudder
 from align_rudder._warnings import AlignRudderWarning
 from align_rudder.cli.demo import Demo
 from align_rudder.cli.diamond import Diamond
+from align_rudder.cli.logs import Logs
 from align_rudder.cli.minerl import MineRL
 from align_rudder.cli.model import Fit, Redistribute, Report, Show
 from align_rudder.cli.reproduce import Reproduce, Tune
@@ -36,6 +37,7 @@ class _Command:
         | Redistribute
         | Show
         | Report
+        | Logs
         | Demo
         | Reproduce
         | Tune

@@ -25,7 +25,7 @@ class Fit:
     """Align demonstrations and save the model."""
 
     demos: tyro.conf.Positional[str]
-    """Demonstrations: .npz, .fasta, .jsonl, the folder or the id of a Minari dataset."""
+    """Demonstrations: .npz, .fasta, .jsonl, a log of runs, the folder or id of a Minari dataset."""
     output: Output = "model.npz"
     """File for the model."""
     events: Literal["auto", "state", "delta", "feature", "observation", "action"] = "auto"
@@ -50,6 +50,10 @@ class Fit:
     """Return of an episode worth nothing; default: the mean of the random episodes, else 0."""
     engine: Literal["native", "clustalw"] = "native"
     """What aligns."""
+    log_events: str = "tool"
+    """Of logs, what becomes an event: tool, tool:ARGUMENT, tool+error, message, joined by +."""
+    success: str | None = None
+    """Of logs, which runs succeeded, such as 'reward >= 1'; default: what the file says."""
     json: str | None = None
     """Also write the summary as JSON to this file."""
 
@@ -64,7 +68,7 @@ class Fit:
         check_options(self, PARAMETERS)
         if sys.stderr.isatty():
             print("aligning; a first run compiles for some seconds …", file=sys.stderr)
-        source = load_source(self.demos)
+        source = load_source(self.demos, self.log_events, self.success)
         model = AlignRudder(
             self._encoder(source),
             scoring=self.scoring,
@@ -76,7 +80,12 @@ class Fit:
             engine=self.engine,
             progress=sys.stderr.isatty(),
         )
-        source.fit(model, None if self.random is None else load_source(self.random))
+        chance = (
+            None
+            if self.random is None
+            else load_source(self.random, self.log_events, self.success, labelled=False)
+        )
+        source.fit(model, chance)
         model.save(self.output)
         write_json(self.json, as_data(model))
         print(model.summary())
@@ -99,14 +108,21 @@ class Fit:
 
 @dataclass
 class Redistribute:
-    """Give every step of episodes its share of the return."""
+    """Give every step of episodes its share of the return; with --turns, every turn of a log."""
 
     model: tyro.conf.Positional[str]
-    """A model that `fit` saved."""
+    """A model that `fit` saved; with --turns, one that `logs --model` saved."""
     episodes: tyro.conf.Positional[str]
     """Episodes, in any of the forms that demonstrations have."""
     output: OptionalOutput = None
-    """npz file for rewards, scores, events (concatenated), corrections, returns and lengths."""
+    """npz file for rewards, scores, events (concatenated), corrections, returns and lengths; with
+    --turns, JSON lines: for each run one number or null for each of its messages."""
+    turns: bool = False
+    """Rewards of the assistant's turns in a log of runs; their sum is the outcome of the run."""
+    log_events: str = "tool"
+    """Of logs, what becomes an event; with --turns, the model knows."""
+    success: str | None = None
+    """Of logs, which runs succeeded, such as 'reward >= 1'; default: what the file says."""
     json: str | None = None
     """Also write the same as JSON to this file, with the names of the events."""
 
@@ -116,11 +132,37 @@ class Redistribute:
         from align_rudder.model import AlignRudder
 
         check_outputs(self.output, self.json, inputs=[self.model, self.episodes])
+        if self.turns:
+            self._turns()
+            return
         model = AlignRudder.load(self.model)
-        table = load_source(self.episodes).redistribute(model)
+        table = load_source(
+            self.episodes, self.log_events, self.success, labelled=False
+        ).redistribute(model)
         if self.output:
             table.save(self.output)
         write_json(self.json, table.data(model.events_.symbols_))
+        print(table)
+        if self.output:
+            print(f"\nsaved to {self.output}")
+
+    def _turns(self) -> None:
+        from align_rudder._warnings import warn
+        from align_rudder.data.logs import read_log
+        from align_rudder.logs import LogModel, TurnTable
+
+        if self.model.lower().endswith(".npz"):
+            raise ValueError(
+                f"{self.model} is a model of `fit`; --turns needs one of a log, which "
+                "`align-rudder logs RUNS --model model.json` writes"
+            )
+        model, log = LogModel.load(self.model), read_log(self.episodes, self.success)
+        table = TurnTable.of(model, log)
+        for fault in table.faults:
+            warn(f"left out: {fault}")
+        if self.output:
+            table.save(self.output)
+        write_json(self.json, table.data())
         print(table)
         if self.output:
             print(f"\nsaved to {self.output}")
@@ -180,7 +222,7 @@ class Report:
         model = AlignRudder.load(self.model)
         verdict = write_report(
             model,
-            () if self.episodes is None else load_source(self.episodes).given,
+            () if self.episodes is None else load_source(self.episodes, labelled=False).given,
             self.output,
             title=self.title,
             max_episodes=self.max_episodes,

@@ -1,7 +1,8 @@
-"""Demonstrations and episodes in any form: npz, Minari, FASTA, JSON lines."""
+"""Demonstrations and episodes in any form: npz, Minari, FASTA, JSON lines, logs of runs."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from align_rudder._warnings import warn
+from align_rudder.data.logs import event_chooser, read_log
+from align_rudder.data.logs.chat import is_run
+from align_rudder.data.logs.read import ENDINGS
 from align_rudder.data.rewards import RewardTable
 from align_rudder.episodes import Episode, load_episodes
 from align_rudder.fasta import read_fasta
@@ -54,7 +58,9 @@ class Source:
         sequences, returns = self.sequences or [], self.returns or []
         good = [i for i in range(len(sequences)) if i not in self.failed]
         if self.failed:
-            warn(f"sequences {list(self.failed)} are failures and are not aligned")
+            many = len(self.failed) > 10
+            which = f"{len(self.failed)} sequences" if many else f"sequences {list(self.failed)}"
+            warn(f"{which} are failures and are not aligned")
         return model.fit_events(
             [sequences[i] for i in good],
             [returns[i] for i in good],
@@ -79,30 +85,74 @@ class Source:
         return table
 
 
-def load_source(source: str) -> Source:
+def load_source(
+    source: str, events: str = "tool", success: str | None = None, *, labelled: bool = True
+) -> Source:
     """Read demonstrations or episodes.
 
     Args:
         source: A file of episodes (.npz), of sequences as FASTA (.fasta, .fa; one letter an event,
             "return=0.5" in a name gives its return) or JSON lines (.jsonl; a list of symbols or
-            {"events": […], "return": 1.0} a line, "success": false for a failure), the folder of a
-            Minari dataset, or the id of a local one.
+            {"events": […], "return": 1.0} a line, "success": false for a failure), a log of runs
+            (chat messages as .json or .jsonl, .traj, .xes, .xes.gz, .csv, or a folder of them), the
+            folder of a Minari dataset, or the id of a local one.
+        events: What becomes an event of a log; see `align_rudder.data.logs.event_chooser`.
+        success: Which runs of a log succeeded, such as "reward >= 1"; None for what the file says.
+        labelled: Whether runs of a log without outcome are left out; else they return 0.
     """
     if not source:
         raise ValueError("the name of the file is empty; give a file or the id of a dataset")
     path = Path(source)
     readers = {".npz": _npz, ".fasta": _fasta, ".fa": _fasta, ".jsonl": _jsonl}
     reader = readers.get(path.suffix.lower())
+    if _is_log(path):
+        return _log(source, events, success, labelled)
     if reader is not None:
         return reader(check_file(path))
     if path.is_file():
         raise ValueError(
-            f"{source} has an ending that is not known; .npz (episodes), .fasta or .fa, and .jsonl "
-            "(sequences of symbols) are"
+            f"{source} has an ending that is not known; .npz (episodes), .fasta or .fa, .jsonl "
+            f"(sequences of symbols) and {', '.join(ENDINGS)} (logs) are"
         )
     from align_rudder.data.minari import load_minari
 
     return Source(episodes=load_minari(path if path.is_dir() else source))
+
+
+def _is_log(path: Path) -> bool:
+    """Return whether a path leads to a log of runs, or to a folder of them that is no Minari."""
+    name = path.name.lower()
+    if path.is_dir():
+        minari = (path / "data").is_dir() or (path / "main_data.hdf5").exists()
+        return not minari and any(p.name.lower().endswith(ENDINGS) for p in path.iterdir())
+    if not name.endswith(".jsonl"):
+        return name.endswith(ENDINGS) and path.exists()
+    with contextlib.suppress(OSError, ValueError):
+        line = next((one for one in read_text(path).split("\n") if one.strip()), "")
+        return is_run(parse_json(line, constants=True))
+    return False
+
+
+def _log(source: str, events: str, success: str | None, labelled: bool) -> Source:
+    chooser, log = event_chooser(events), read_log(source, success)
+    for fault in log.faults[:3]:
+        warn(f"left out: {fault}")
+    if len(log.faults) > 3:
+        warn(f"left out: {len(log.faults) - 3} more that could not be read")
+    runs = log.runs
+    if labelled and log.unknown:
+        warn(f"{len(log.unknown)} runs have no outcome and are left out; say which succeeded")
+        runs = tuple(run for run in runs if run.success is not None)
+    if not runs:
+        raise ValueError(
+            f"{source}: no run has an outcome; say which succeeded, such as --success 'reward >= 1'"
+        )
+    returns = [0.0 if run.ret is None else run.ret for run in runs]
+    return Source(
+        sequences=[run.events(chooser)[0] for run in runs],
+        returns=[float(Number().check(ret, f"{source}: the return")) for ret in returns],
+        failed=tuple(i for i, run in enumerate(runs) if run.success is False),
+    )
 
 
 def _npz(path: Path) -> Source:

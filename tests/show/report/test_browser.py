@@ -4,50 +4,25 @@ import base64
 import io
 import json
 import re
-import shutil
 
 import gymnasium as gym
 import matplotlib.image
 import numpy as np
 import pypdf
 import pytest
-from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
+from show.chromium import NEEDED, at, fresh, hidden_sideways
 
 import align_rudder as ar
 from align_rudder.data.crafting import crafting_episode
 from align_rudder.show.report import write_report
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        CHROMIUM is None or DRIVER is None, reason="Chromium and its driver are not installed"
-    ),
-]
-FLAGS = (
-    "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking "
-    "disable-component-update disable-sync window-size=1280,900"
-)
+pytestmark = NEEDED
 HOSTILE = "</script><script>alert(1)</script>"
-
-
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in FLAGS.split():
-        options.add_argument(f"--{flag}")
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
 
 
 def _two_strategies():
@@ -101,21 +76,14 @@ def pages(tmp_path_factory, crafting, episodes):
 def opened(browser, pages):
     """Return a function that opens a page in a fresh state; afterwards no error was logged."""
 
-    def go(name):
+    def go(name, width=1280):
         address = pages(name)
-        browser.get("about:blank")
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
-        browser.get_log("browser")
-        browser.get_log("performance")
+        fresh(browser, width)
         browser.get(address)
         return browser
 
     yield go
     assert browser.get_log("browser") == []
-
-
-def at(browser, name):
-    return browser.find_element(By.ID, name)
 
 
 def tip(browser):
@@ -365,3 +333,21 @@ def test_symbols_stay_text(opened):
     browser = opened("hostile")
     assert HOSTILE in at(browser, "legend").text
     assert browser.execute_script("return document.scripts.length") == 3
+
+
+@pytest.mark.parametrize("name", ["demo", "two", "rooms"])
+def test_nothing_is_cut_on_a_phone(opened, name):
+    browser = opened(name, 400)
+    for summary in browser.find_elements(By.TAG_NAME, "summary"):
+        summary.click()
+    assert hidden_sideways(browser, "html", "#subgoals", "#tree", "#profile", "#steps") == [0] * 5
+    cut = browser.execute_script(
+        "const box = document.getElementById('tree').getBoundingClientRect();"
+        "return [...document.querySelectorAll('#tree text')].filter((t) => {"
+        "const r = t.getBoundingClientRect(); return r.right > box.right || r.left < box.left; })"
+        ".map((t) => t.textContent)"
+    )
+    assert cut == []
+    heads = at(browser, "subgoals").find_elements(By.TAG_NAME, "th")
+    assert heads[-1].text == "Share"
+    assert heads[-1].rect["x"] + heads[-1].rect["width"] <= 400

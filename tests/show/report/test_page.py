@@ -2,10 +2,10 @@
 
 import json
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from show.parsed import Parsed
 
 import align_rudder as ar
 from align_rudder.data.crafting import crafting_episode
@@ -13,28 +13,6 @@ from align_rudder.show.report import report_data, write_report
 from align_rudder.show.report.page import page
 
 HOSTILE = ["</script><script>alert(1)</script>", "\"'&<b>", "<!--", "\u2028\ud800", "{{data}}"]
-
-
-class Parsed(HTMLParser):
-    """The scripts of a page by id, and every tag with its attributes."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.scripts, self.tags, self.title, self._inside = {}, [], "", None
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self._inside = dict(attrs).get("id", tag)
-
-    def handle_endtag(self, tag):
-        self._inside = None
-
-    def handle_data(self, data):
-        if self._inside == "title":
-            self.title += data
-        elif self._inside is not None:
-            self.scripts[self._inside] = self.scripts.get(self._inside, "") + data
 
 
 def test_no_symbol_and_no_title_can_leave_its_place():

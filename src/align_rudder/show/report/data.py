@@ -11,13 +11,13 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list
 
 from align_rudder.episodes import Episode
-from align_rudder.show.figures.colors import STRATEGY_COLORS, event_hex
+from align_rudder.show.figures.colors import STRATEGY_COLORS
 from align_rudder.show.figures.maps import Grid, cell_events, grid_of
 from align_rudder.show.figures.profiles import logo_heights
+from align_rudder.show.page import event_data
 from align_rudder.show.report.episodes import GivenEpisode, demonstration_data, episode_data
 from align_rudder.show.report.numbers import differences, rounded
 from align_rudder.show.report.verdict import verdict_data
-from align_rudder.text import letters_for, short
 
 if TYPE_CHECKING:
     from align_rudder.model import AlignRudder, Strategy
@@ -90,12 +90,7 @@ def _events(model: AlignRudder) -> list[dict[str, Any]]:
     counts = np.zeros(len(symbols), int)
     for i in model.used_:
         counts += np.bincount(model.encoded_[i].sequence, minlength=len(symbols))
-    known = [
-        {"name": short(symbol, 200), "letter": letter, "color": event_hex(e), "count": count}
-        for e, (symbol, letter, count) in enumerate(
-            zip(symbols, letters_for(symbols), counts.tolist(), strict=True)
-        )
-    ]
+    known = event_data(symbols, counts.tolist())
     return [*known, {"name": "unknown event", "letter": "?", "color": "#777777", "count": 0}]
 
 

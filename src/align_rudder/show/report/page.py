@@ -1,19 +1,16 @@
-"""The page: template, style, scripts and data in one HTML file that needs nothing else."""
+"""The report as a file."""
 
 from __future__ import annotations
 
-import html
-import json
 import os
-import re
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
 from align_rudder.files import write_text
 from align_rudder.show.figures.maps import Grid
+from align_rudder.show.page import html_page
 from align_rudder.show.report.data import report_data
 from align_rudder.show.report.episodes import GivenEpisode
 
@@ -22,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["page", "write_report"]
 
+_LINKS = {"strategy": "Strategy", "alignment": "Alignment", "episodes": "Episodes"}
 _SCRIPTS = (
-    "basics",
     "verdict",
     "strategy",
     "scores",
@@ -41,18 +38,7 @@ _SCRIPTS = (
 
 def page(data: dict[str, Any]) -> str:
     """Return the page that shows what `report_data` returned."""
-    folder = files("align_rudder.show.report")
-    parts = {
-        "title": html.escape(data["title"]),
-        "style": folder.joinpath("style.css").read_text("utf-8"),
-        "script": "\n".join(
-            folder.joinpath("scripts", f"{name}.js").read_text("utf-8") for name in _SCRIPTS
-        ),
-        # "<" as \u003c: no symbol can end the script element or begin a comment.
-        "data": json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
-    }
-    template = folder.joinpath("template.html").read_text("utf-8")
-    return re.sub("{{(.+?)}}", lambda found: parts[found[1]], template)
+    return html_page("align_rudder.show.report", _LINKS, _SCRIPTS, data)
 
 
 def write_report(

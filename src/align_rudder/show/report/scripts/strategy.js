@@ -1,4 +1,6 @@
 // One strategy: its consensus as a logo, its sub-goals, the legend of events.
+state.strategy = 0;
+
 function drawStrategy() {
   const strategy = D.strategies[state.strategy];
   if (!strategy) {

@@ -1,7 +1,11 @@
 // The guide tree, its branches in the colour of their strategy.
 function drawTree() {
   const { merges, leaves, colors } = D.tree, n = leaves.length;
-  const row = n > 40 ? 13 : 18, left = 14, wide = 330, right = 120, high = n * row + 34;
+  const row = n > 40 ? 13 : 18, left = 14, high = n * row + 34;
+  const labels = leaves.map((leaf) => [`${leaf}`, ` · return ${short(D.demonstrations[leaf].ret)}`]);
+  const right = 22 + 6.6 * most(labels.map((parts) => parts.join("").length), 0);
+  const room = state.printing ? 464 : $("tree").clientWidth;
+  const wide = clamp(room - left - right, 60, 330);
   const all = D.demonstrations.length; // those that were not used are no leaves
   const owner = new Array(2 * all).fill(-1), x = new Array(2 * all).fill(0), y = new Array(2 * all).fill(0);
   D.strategies.forEach((s, k) => s.members.forEach((i) => { owner[i] = k; }));
@@ -22,12 +26,12 @@ function drawTree() {
         stroke: stroke(owner[node]), "stroke-width": 1.6 }));
     }
   });
-  leaves.forEach((leaf) => {
-    const demo = D.demonstrations[leaf];
+  leaves.forEach((leaf, i) => {
+    const [name, more] = labels[i];
     picture.append(
       svg("circle", { cx: at(0) + 5, cy: y[leaf], r: 3.5, style: `fill:${stroke(owner[leaf])}` }),
       svg("text", { x: at(0) + 14, y: y[leaf] + 4 },
-        `${leaf}`, svg("tspan", { class: "dim" }, ` · return ${short(demo.ret)}`)));
+        name, svg("tspan", { class: "dim" }, more)));
   });
   picture.append(
     svg("path", { d: `M${at(top)} ${high - 22}H${at(0)}`, class: "rule" }),

@@ -1,8 +1,8 @@
-// Helpers: elements, numbers, colours, the tooltip.
+// Helpers of every page: elements, numbers, colours, the tooltip.
 const D = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const redraws = []; // called when the theme, the size or the medium changes
-const state = { strategy: 0, printing: false };
+const state = { printing: false };
 
 function make(node, attributes, children) {
   for (const [key, value] of Object.entries(attributes || {})) {

@@ -1,0 +1,203 @@
+"""LogModel: roads of the successes, what tells failures from them, what every turn is worth."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Iterable
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from align_rudder._estimator import Estimator
+from align_rudder.data.logs import Entry, Run, RunLog, event_chooser
+from align_rudder.logs import storage
+from align_rudder.logs.chance import fit_chance, weights
+from align_rudder.logs.contrast import contrast
+from align_rudder.logs.divergence import Divergence, divergence_of
+from align_rudder.logs.roads import Path, Road, best_path, counted, find_roads
+from align_rudder.logs.turns import n_slots, outcome_of, settled, turn_shares
+from align_rudder.logs.variants import Chosen, Variants, choose, variants_of
+
+__all__ = ["LogModel", "Reading"]
+
+
+class Reading(NamedTuple):
+    """What a model says of one run.
+
+    Attributes:
+        events: Its events and their messages.
+        path: How it goes along its road.
+        values: The chance of success before its first event, after each, and at its end (T + 2).
+        divergence: Where it left the road; None if it did not.
+    """
+
+    events: Chosen
+    path: Path
+    values: np.ndarray
+    divergence: Divergence | None
+
+
+class LogModel(Estimator):
+    """What the successful runs of a log have in common, and what tells failures from them.
+
+    Args:
+        events: What becomes an event: "tool", "tool:ARGUMENT", "tool+error", "message" … or a
+            function of an `Entry`; see `align_rudder.data.logs.event_chooser`.
+        per_group: Whether every task has roads of its own, from its successes. Failures of a task
+            without any are placed on the road that fits them best and do not count.
+        strategies: How many roads there are (of each task); None to find that.
+
+    Attributes:
+        symbols_: The symbol of each event id.
+        roads_: The roads, the largest first: columns that successes have in common, in order.
+        contrast_: What tells successes from failures.
+        chance_: The chance of success from that.
+        worth_: By how much successes return more than failures.
+        variants_: The distinct sequences of the log, equal ones once.
+        n_successes_: How many runs succeeded.
+        n_failures_: How many failed.
+
+    Example:
+        >>> from align_rudder.data.logs import Entry, Run, RunLog
+        >>> def run(words, success):
+        ...     entries = [Entry("activity", w, i) for i, w in enumerate(words.split())]
+        ...     return Run(words, tuple(entries), success=success, ret=float(success))
+        >>> good, bad = run("look read edit test", True), run("look edit test", False)
+        >>> model = LogModel().fit(RunLog((good,) * 6 + (bad,) * 6))
+        >>> [model.symbols_[e] for e in model.roads_[0].events]
+        ['look', 'read', 'edit', 'test']
+        >>> rewards = model.turn_rewards(bad)
+        >>> int(np.argmin(rewards)), round(sum(rewards), 9)
+        (1, 0.0)
+    """
+
+    def __init__(
+        self,
+        events: str | Callable[[Entry], Hashable | None] = "tool",
+        *,
+        per_group: bool = False,
+        strategies: int | None = None,
+    ) -> None:
+        self.events = events
+        self.per_group = per_group
+        self.strategies = strategies
+
+    def fit(self, log: RunLog) -> Self:
+        """Find roads, what tells, and the chance of success.
+
+        Runs without outcome are left out.
+        """
+        good, bad = len(log.successes), len(log.failures)
+        if not good:
+            known = f"{bad} failed, of {len(log.unknown)} it is not known"
+            raise ValueError(
+                f"no run succeeded ({known}); successes are needed to see what they have in "
+                "common. Say which runs succeeded: success='reward >= 1' (--success)"
+            )
+        self.n_successes_, self.n_failures_ = good, bad
+        runs = [run for run in log.runs if run.success is not None]
+        chooser = event_chooser(self.events)
+        found = {symbol for run in runs for symbol in run.events(chooser)[0]}
+        self.symbols_ = sorted(found, key=lambda symbol: (str(symbol), repr(symbol)))
+        self._ids = {symbol: i for i, symbol in enumerate(self.symbols_)}
+        chosen = [choose(run, chooser, self._ids).ids for run in runs]
+        if not any(len(ids) for ids, run in zip(chosen, runs, strict=True) if run.success):
+            raise ValueError(
+                f"events={self.events!r} makes no event of any run that succeeded; choose others, "
+                "such as 'tool+message' (--events)"
+            )
+        self.variants_ = variants = variants_of(runs, chosen, self.per_group)
+        roads = self._roads(variants)
+        paths = [
+            best_path(roads, ids, group)
+            for ids, group in zip(variants.events, variants.groups, strict=True)
+        ]
+        self.roads_ = roads = counted(roads, paths, variants.successes)
+        numbers = variants.successes, variants.failures
+        # A task without successes has no road of its own to compare its failures on.
+        own = np.array(
+            [roads[p.road].group == g for p, g in zip(paths, variants.groups, strict=True)]
+        )
+        good_own, bad_own = (n * own for n in numbers)
+        self.contrast_ = contrast(paths, variants.events, good_own, bad_own, roads)
+        sums = [
+            weights(path, ids, roads, self.contrast_).sum()
+            for path, ids in zip(paths, variants.events, strict=True)
+        ]
+        self.chance_ = fit_chance(np.array(sums), *numbers)
+        returns = [
+            np.mean([outcome_of(run) for run in some])
+            for some in (log.successes, log.failures)
+            if some
+        ]
+        self.worth_ = float(returns[0] - returns[1]) if bad else float(returns[0])
+        return self
+
+    def _roads(self, variants: Variants) -> list[Road]:
+        roads = []
+        for group in dict.fromkeys(variants.groups):
+            runs = [
+                ids
+                for ids, n, g in zip(
+                    variants.events, variants.successes, variants.groups, strict=True
+                )
+                for _ in range(int(n))
+                if g == group
+            ]
+            if runs:
+                roads += find_roads(runs, self.symbols_, self.strategies, group)
+        return roads
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "chance_"):
+            raise ValueError("this LogModel is not fitted; call fit with a log first")
+
+    def choose(self, runs: Iterable[Run]) -> list[Chosen]:
+        """Return the events of runs, as ids, and the messages that they are part of."""
+        self._check_fitted()
+        chooser = event_chooser(self.events)
+        return [choose(run, chooser, self._ids) for run in runs]
+
+    def read(self, run: Run) -> Reading:
+        """Return how a run goes along its road, where it leaves it, and its chance of success."""
+        return self.read_events(self.choose([run])[0], run.group)
+
+    def read_events(self, events: Chosen, group: str | None = None) -> Reading:
+        """Return the same from the events of a run and its task."""
+        self._check_fitted()
+        path = best_path(self.roads_, events.ids, group)
+        values = self.chance_.values(weights(path, events.ids, self.roads_, self.contrast_))
+        left = divergence_of(path, events.ids, self.roads_, self.contrast_)
+        return Reading(events, path, values, left)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model into a JSON file; events must have been chosen by a text."""
+        self._check_fitted()
+        storage.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the model that a file holds."""
+        return storage.load(cls, path)
+
+    def score(self, run: Run) -> float:
+        """Return the estimated chance that a run succeeds, 0 to 1, from all its events."""
+        return float(self.read(run).values[-1])
+
+    def turn_rewards(self, run: Run) -> list[float | None]:
+        """Return the reward of each turn: a number for every assistant's message, else None.
+
+        The list is as long as the run's messages; of a process, as its entries. The sum of the
+        numbers is the run's return. `ValueError` for a run without outcome.
+
+        Notes:
+            See `align_rudder.logs.turns.settled`: differences of the chance of success, and what
+            they leave of the return given to all turns alike.
+        """
+        self._check_fitted()
+        ret, reading = outcome_of(run), self.read(run)
+        shares = turn_shares(run, reading.events.messages, reading.values)
+        out: list[float | None] = [None] * n_slots(run)
+        for i, reward in zip(run.turns, settled(shares, ret, self.worth_, run.name), strict=True):
+            out[i] = float(reward)
+        return out

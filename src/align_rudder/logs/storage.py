@@ -1,0 +1,139 @@
+"""Models of logs as JSON files."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from align_rudder.files import read_json, write_json
+from align_rudder.logs.chance import Chance
+from align_rudder.logs.contrast import Contrast, Mark
+from align_rudder.logs.roads import Road
+
+__all__ = ["KIND", "load", "save"]
+
+KIND = "align-rudder-log-model"
+_VERSION = 1
+_ARRAYS = ("successes", "failures", "n_successes", "n_failures", "p", "telling", "yes", "no")
+_REMEDY = "fit the log again (align-rudder logs RUNS --model FILE)"
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model; `ValueError` for one whose events are those of a function."""
+    if not isinstance(model.events, str) or not all(isinstance(s, str) for s in model.symbols_):
+        raise ValueError(
+            "a model whose events come from a function cannot be saved, as the function cannot; "
+            "choose events by a text, such as 'tool+error', or fit again where it is needed"
+        )
+    found = model.contrast_
+    data = {
+        "kind": KIND,
+        "version": _VERSION,
+        "parameters": model.get_params(deep=False),
+        "symbols": list(model.symbols_),
+        "roads": [
+            {
+                "events": road.events.tolist(),
+                "shares": road.shares.tolist(),
+                "members": int(road.members),
+                "group": road.group,
+            }
+            for road in model.roads_
+        ],
+        "marks": [list(mark) for mark in found.marks],
+        **{name: getattr(found, name).tolist() for name in _ARRAYS},
+        "chance": [model.chance_.offset, model.chance_.slope],
+        "worth": model.worth_,
+        "runs": [model.n_successes_, model.n_failures_],
+    }
+    write_json(path, data)
+
+
+def load(cls: type, path: str | os.PathLike[str]) -> Any:
+    """Return the model that a file holds; `ValueError` if it holds none."""
+    data = read_json(path, remedy=_REMEDY)
+    if not isinstance(data, dict) or data.get("kind") != KIND:
+        raise ValueError(f"{path} is no model of a log; {_REMEDY}")
+    if data.get("version") != _VERSION:
+        raise ValueError(
+            f"{path} has version {data.get('version')!r}; this package reads {_VERSION}; {_REMEDY}"
+        )
+    try:
+        return _model(cls, data)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise ValueError(
+            f"{path} is damaged ({type(error).__name__}: {error}); {_REMEDY}"
+        ) from None
+
+
+def _model(cls: type, data: dict[str, Any]) -> Any:
+    parameters = data["parameters"]
+    if set(parameters) != set(cls()._get_param_names()):
+        raise ValueError("its parameters are others")
+    if not isinstance(parameters["events"], str):
+        raise ValueError("its events are no text")
+    model = cls(**parameters)
+    model.symbols_ = [_of(symbol, str) for symbol in data["symbols"]]
+    n = len(model.symbols_)
+    if len(set(model.symbols_)) < n:
+        raise ValueError("a symbol comes twice")
+    model._ids = {symbol: i for i, symbol in enumerate(model.symbols_)}
+    model.roads_ = [_road(road, n) for road in data["roads"]]
+    if not model.roads_:
+        raise ValueError("it has no road")
+    marks = tuple(_mark(mark, model.roads_, n) for mark in data["marks"])
+    if len(set(marks)) < len(marks):
+        raise ValueError("a mark comes twice")
+    arrays = [_numbers(data[name], len(marks)) for name in _ARRAYS]
+    arrays[_ARRAYS.index("telling")] = arrays[_ARRAYS.index("telling")].astype(bool)
+    model.contrast_ = Contrast(marks, *arrays)
+    offset, slope = _numbers(data["chance"], 2).tolist()
+    model.chance_ = Chance(offset, slope)
+    model.worth_ = float(_numbers([data["worth"]], 1)[0])
+    model.n_successes_, model.n_failures_ = (int(_of(k, int)) for k in data["runs"])
+    return model
+
+
+def _road(data: dict[str, Any], n: int) -> Road:
+    events = np.array([_index(e, n) for e in data["events"]], int)
+    shares = _numbers(data["shares"], len(events))
+    if ((shares < 0) | (shares > 1)).any():
+        raise ValueError("a share is not from 0 to 1")
+    group = data["group"]
+    return Road(events, shares, _of(data["members"], int), None if group is None else str(group))
+
+
+def _mark(data: list[Any], roads: list[Road], n: int) -> Mark:
+    kind, road, column, event = data
+    if kind not in ("holds", "beside"):
+        raise ValueError(f"{kind!r} is no kind of mark")
+    k = _of(road, int)
+    if not -1 <= k < len(roads) or (k < 0 and (kind == "holds" or column != -1)):
+        raise ValueError(f"there is no road {road}")
+    most = 0 if k < 0 else len(roads[k]) + (kind == "beside")
+    if k >= 0:
+        _index(column, most)
+    return Mark(kind, k, _of(column, int), _index(event, n))
+
+
+def _of(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"{str(value)[:40]!r} is no {kind.__name__}")
+    return value
+
+
+def _index(value: Any, n: int) -> int:
+    if not 0 <= _of(value, int) < n:
+        raise IndexError(f"{value} is not from 0 to {n - 1}")
+    return value
+
+
+def _numbers(values: Any, n: int) -> np.ndarray:
+    if not isinstance(values, list) or len(values) != n:
+        raise ValueError(f"{n} numbers are needed")
+    if not all(isinstance(v, int | float) and math.isfinite(v) and abs(v) < 1e50 for v in values):
+        raise ValueError("a number is not finite")
+    return np.array(values, float)

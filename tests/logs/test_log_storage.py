@@ -1,0 +1,61 @@
+"""Models of logs in files: what is loaded does the same, what is damaged is refused."""
+
+import copy
+import json
+
+import pytest
+from logs.planted import planted
+
+from align_rudder.logs import LogModel
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    one = planted(5, "swapped")
+    return LogModel("tool+error").fit(one.log), one.log
+
+
+def test_a_loaded_model_does_the_same(fitted, tmp_path):
+    model, log = fitted
+    model.save(tmp_path / "m.json")
+    again = LogModel.load(tmp_path / "m.json")
+    assert again.get_params() == model.get_params()
+    for run in log.runs:
+        assert again.turn_rewards(run) == model.turn_rewards(run)
+        assert again.read(run).divergence == model.read(run).divergence
+
+
+def test_a_function_cannot_be_saved(tmp_path):
+    log = planted(5, "swapped").log
+    model = LogModel(lambda entry: entry.name).fit(log)
+    with pytest.raises(ValueError, match="events come from a function cannot be saved"):
+        model.save(tmp_path / "m.json")
+    assert not (tmp_path / "m.json").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.update(kind="other"),
+        lambda d: d.update(version=99),
+        lambda d: d.pop("roads"),
+        lambda d: d["roads"][0]["events"].append(0),
+        lambda d: d["roads"][0]["events"].__setitem__(0, 10_000),
+        lambda d: d["marks"][0].__setitem__(3, -1),
+        lambda d: d["marks"].append(d["marks"][0]),
+        lambda d: d["yes"].__setitem__(0, None),
+        lambda d: d["yes"].__setitem__(0, 1e300),
+        lambda d: d["parameters"].update(more=1),
+        lambda d: d["parameters"].update(events=3),
+        lambda d: d.update(symbols=["a"] * len(d["symbols"])),
+        lambda d: d.update(roads=[]),
+    ],
+)
+def test_damaged_files_are_refused_by_name(fitted, tmp_path, change):
+    path = tmp_path / "m.json"
+    fitted[0].save(path)
+    data = copy.deepcopy(json.loads(path.read_text()))
+    change(data)
+    path.write_text(json.dumps(data))
+    with pytest.raises(ValueError, match=r"m\.json .*fit the log again"):
+        LogModel.load(path)

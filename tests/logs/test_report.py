@@ -1,0 +1,125 @@
+"""The data of a page, counted again from the runs."""
+
+import json
+
+import numpy as np
+import pytest
+from logs.planted import conversation, planted
+from logs.small import case, log_of
+
+from align_rudder.data.logs import RunLog
+from align_rudder.logs import LogModel, report_data
+from align_rudder.logs.text import as_text
+
+
+@pytest.fixture(scope="module")
+def made():
+    log = planted(3, "wrong tool").log
+    log = RunLog((*log.runs, conversation("open", ["tool_a"], None)), ("bad.json: why",))
+    return log, report_data(LogModel().fit(log), log)
+
+
+def test_all_runs_are_there_once(made):
+    log, data = made
+    assert sum(run["count"] for run in data["runs"]) == len(log) == 101
+    by_outcome = {
+        name: sum(r["count"] for r in data["runs"] if r["outcome"] == name)
+        for name in ("success", "failure", "unknown")
+    }
+    assert by_outcome == {"success": 60, "failure": 40, "unknown": 1}
+    assert data["counts"]["unknown"] == 1
+    assert data["faults"] == ["bad.json: why"]
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+
+
+def test_shares_of_columns_and_funnel_are_those_of_the_runs(made):
+    _, data = made
+    for k, road in enumerate(data["roads"]):
+        for outcome, name in (("success", "successes"), ("failure", "failures")):
+            on = [r for r in data["runs"] if r["road"] == k and r["outcome"] == outcome]
+            for j, column in enumerate(road["columns"]):
+                held = sum(r["count"] for r in on if j in r["columns"])
+                assert column[name]["count"] == held
+                assert column[name]["of"] == sum(r["count"] for r in on) == road[name]
+            for step in road["funnel"]:
+                far = [max((c for c in r["columns"] if c is not None), default=-1) for r in on]
+                got = sum(r["count"] for r, c in zip(on, far, strict=True) if c >= step["column"])
+                assert step[name]["count"] == got
+
+
+def test_rows_count_the_runs_that_point_at_them(made):
+    _, data = made
+    for i, row in enumerate(data["divergences"]):
+        at = [r for r in data["runs"] if r["divergence"] and r["divergence"]["row"] == i]
+        for outcome, name in (("success", "successes"), ("failure", "failures")):
+            assert row[name]["count"] == sum(r["count"] for r in at if r["outcome"] == outcome)
+        assert sum(way["failures"] for way in row["instead"]) == row["failures"]["count"]
+    assert [r["p"] for r in data["divergences"]] == sorted(r["p"] for r in data["divergences"])
+    left = sum(row["failures"]["count"] for row in data["divergences"])
+    assert left + data["explained"]["none"] == data["counts"]["failures"]
+
+
+def test_a_run_has_its_events_rewards_and_texts(made):
+    log, data = made
+    for shown in data["runs"]:
+        run = next(r for r in log.runs if r.name == shown["names"][0])
+        assert [data["symbols"][e] for e in shown["events"]] == [e.name for e in run.entries]
+        assert shown["messages"] == [e.message for e in run.entries]
+        assert len(shown["chances"]) == len(run.entries) + 2
+        assert [text for _, text in shown["texts"]] == [m.text for m in run.messages]
+        if shown["outcome"] == "unknown":
+            assert shown["turns"] is None
+        else:
+            assert [t for t, _ in shown["turns"]] == run.turns
+            assert np.isclose(sum(r for _, r in shown["turns"]), run.ret, atol=1e-4)
+
+
+def test_texts_are_cut_and_end_where_there_is_no_room_left():
+    log = log_of(("a b", True, 4), ("a", False, 4))
+    runs = [conversation(f"{i}", ["look"] * (i + 1), i % 2 == 0) for i in range(6)]
+    log = RunLog((*log.runs, *runs))
+    data = report_data(LogModel().fit(log), log, most_text=3, all_text=40)
+    texts = [r["texts"] for r in data["runs"] if r["texts"]]
+    assert texts
+    assert all(len(text) <= 3 for one in texts for _, text in one)
+    assert sum(len(text) for one in texts for _, text in one) <= 40
+    assert len(texts) < 6
+
+
+def test_the_tables_of_a_terminal_say_what_the_data_says(made):
+    _, data = made
+    text = as_text(data)
+    assert "101 runs: 60 succeeded, 40 failed, 1 without outcome" in text
+    assert "left out: bad.json: why" in text
+    assert data["divergences"][0]["says"].split(") ", 1)[1] in text
+    bars = [line for line in text.splitlines() if "█" in line]
+    assert len(bars) == len(data["roads"][0]["funnel"])
+
+
+def test_an_event_that_the_model_does_not_know_is_called_so():
+    model = LogModel().fit(log_of(("a b c", True, 6), ("a c", False, 6)))
+    (run,) = report_data(model, RunLog((case("a new c", False),)))["runs"]
+    assert run["events"] == [0, 3, 2]
+    assert run["columns"] == [0, None, 2]
+
+
+def test_what_cannot_be_fitted_is_refused_with_what_to_do():
+    with pytest.raises(ValueError, match=r"no run succeeded \(3 failed, of 0 it is not known\)"):
+        LogModel().fit(log_of(("a b", False, 3)))
+    with pytest.raises(ValueError, match="makes no event of any run that succeeded"):
+        LogModel("message").fit(log_of(("a b", True, 3)))
+    with pytest.raises(ValueError, match="not fitted"):
+        LogModel().score(case("a", True))
+    with pytest.raises(ValueError, match="not fitted"):
+        report_data(LogModel(), log_of(("a b", True, 3)))
+
+
+def test_only_successes_have_a_road_and_nothing_that_tells():
+    log = log_of(("a b c", True, 9))
+    model = LogModel().fit(log)
+    data = report_data(model, log)
+    assert data["divergences"] == []
+    assert [c["successes"]["share"] for c in data["roads"][0]["columns"]] == [1.0] * 3
+    assert data["roads"][0]["columns"][0]["failures"]["share"] is None
+    assert "no failure leaves the road" in as_text(data)
+    assert model.turn_rewards(log.runs[0]) == pytest.approx([1 / 3] * 3)
