@@ -92,6 +92,8 @@ class Check:
     """Tasks; all that are there if left out."""
     video: Literal["packets", "frames", "skip"] = "frames"
     """How recordings are checked: count packets, decode all frames, not at all (without PyAV)."""
+    bad: str | None = None
+    """List of bad recordings: a text file, or the folder minerl/data/assets/blacklist of minerl."""
     workers: int | None = None
     """Threads that read; all cores if left out."""
     json: str | None = None
@@ -130,6 +132,8 @@ class Events:
     """Tasks of the pool; all that are there if left out."""
     video: Literal["packets", "frames", "skip"] = "packets"
     """How recordings are checked: count packets, decode all frames, not at all (without PyAV)."""
+    bad: str | None = None
+    """List of bad recordings: a text file, or the folder minerl/data/assets/blacklist of minerl."""
     cache: str | None = None
     """Folder to keep features of pictures in, so that they are computed once."""
     frame_size: int = 64
@@ -252,6 +256,7 @@ def _load(command: Check | Events) -> Pool:
         video=None if command.video == "skip" else command.video,
         workers=command.workers,
         progress=sys.stderr.isatty(),
+        bad=command.bad,
     )
 
 
