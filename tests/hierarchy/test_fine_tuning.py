@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -9,15 +10,22 @@ jax = pytest.importorskip("jax")
 eqx = pytest.importorskip("equinox")
 from corridor import LEFT, constant, fetch, followed, net  # noqa: E402
 
-from align_rudder.hierarchy.external import Players, Replays, TrackedEnv, play_out  # noqa: E402
+from align_rudder.hierarchy.external import (  # noqa: E402
+    Players,
+    Replays,
+    TrackedEnv,
+    UnreachedError,
+    play_out,
+)
 from align_rudder.hierarchy.fine_tuning import (  # noqa: E402
     FineTuning,
     ManagerPractice,
     SubtaskPractice,
     fine_tune,
+    rollout,
     success_rate,
 )
-from align_rudder.hierarchy.ppo import PPO  # noqa: E402
+from align_rudder.hierarchy.ppo import PPO, new_train_state  # noqa: E402
 from align_rudder.runs.checkpoint import Checkpoint  # noqa: E402
 from align_rudder.runs.interrupt import Stop  # noqa: E402
 
@@ -42,7 +50,7 @@ def test_sub_agents_learn_one_after_the_other_and_play_the_task_together():
     judged = replace(tuning, trials=20)
     before = success_rate(envs[0], 0, replays, Players(agents), rng, judged)
     for k in range(3):
-        agents[k], curve = fine_tune(SubtaskPractice(k, agents, replays), envs, tuning, seed=k)
+        agents[k], curve, *_ = fine_tune(SubtaskPractice(k, agents, replays), envs, tuning, seed=k)
         assert max(rate for _, rate in curve) >= 0.9
     after = success_rate(envs[0], 0, replays, Players(agents), rng, judged)
     assert after >= 0.9 > before
@@ -121,3 +129,102 @@ def test_a_training_that_was_stopped_goes_on(env, tmp_path):
         fine_tune(first(net()), [env], TUNING, checkpoint=checkpoint())
     checkpoint().remove()
     assert not list(tmp_path.iterdir())
+
+
+class Losing(gym.Wrapper):
+    """Gives every n-th step's episode up, as where a game cannot be brought back."""
+
+    def __init__(self, env, n):
+        super().__init__(env)
+        self.n, self.asked, self.handed_on = n, 0, 0
+
+    def step(self, action):
+        self.asked += 1
+        if self.asked % self.n == 0:
+            return self.env.unwrapped._obs(), 0.0, False, True, {"lost": "a test"}
+        self.handed_on += 1
+        return self.env.step(action)
+
+
+def losing(n):
+    env = followed()
+    env.env = Losing(env.env, n)
+    return env
+
+
+def test_a_step_that_was_lost_is_not_learned_from_and_the_episode_ends_before_it():
+    """One environment loses its seventh and fourteenth step, the other none."""
+    envs, ppo = [losing(7), followed()], replace(TUNING.ppo, n_steps=16, gamma=0.5)
+    practice, agent = first(fetch()), eqx.tree_at(lambda net: net.value, fetch(), np.ones(5))
+    rng = np.random.default_rng(0)
+    for env in envs:
+        practice.begin(env, rng, TUNING)
+    began, envs[0].env.asked = envs[0].env.handed_on, 0
+    batch, _ = rollout(practice, agent, envs, TUNING, ppo, rng, jax.random.key(0))
+    assert batch.reward.shape == (16, 2)
+    # The 16 steps of the batch are those handed on; sub-tasks before there are none to play.
+    assert envs[0].env.handed_on - began == 16
+    assert envs[0].env.asked == 18
+    for t in (5, 11):  # what comes before the lost ones: steps 6 and, one of them lost, 12
+        assert batch.done[t, 0]
+        assert batch.reward[t, 0] == pytest.approx(
+            0.5 if batch.reward[t, 0] < 1 else float(batch.reward[t, 0])
+        )
+    rewards = np.asarray(batch.reward)
+    assert ((rewards[:, 0] == 0.5) <= np.asarray(batch.done[:, 0])).all()
+    assert (rewards[:, 0] == 0.5).any()
+
+
+def test_lost_episodes_are_no_trials():
+    env, rng = losing(9), np.random.default_rng(0)
+    tuning = replace(TUNING, trials=40)
+    assert success_rate(env, 0, Replays(3), Players([fetch()]), rng, tuning) == 1.0
+    assert env.env.asked // 9 > 10  # many were lost
+
+
+def test_a_sub_task_that_cannot_be_reached_any_more_costs_nothing_of_the_training(env, tmp_path):
+    """Recordings run out in the middle of it; a later training goes on there."""
+    stop, begun = Stop(), []
+
+    class Closing(SubtaskPractice):
+        def begin(self, env, rng, tuning):
+            begun.append(len(batches))
+            if len(batches) == 2 and not open_:
+                raise UnreachedError("the way is closed")
+            super().begin(env, rng, tuning)
+
+    def train(practice):
+        checkpoint = Checkpoint(tmp_path / "unfinished.npz", {}, stop)
+        return fine_tune(
+            practice, [env], tuning, log=lambda *x: batches.append(x[0]), checkpoint=checkpoint
+        )
+
+    open_, batches, tuning = False, [], replace(TUNING, enough=2.0, patience=5)
+    found = train(Closing(0, [net()], Replays(3)))
+    assert found.unreached == "the way is closed"
+    assert batches == [32, 64]
+    assert (found.steps, [at for at, _ in found.curve][:2]) == (64, [0, 32])
+    again = train(Closing(0, [net()], Replays(3)))  # closed still: as far as before
+    assert (again.steps, again.curve, batches) == (64, found.curve, [32, 64])
+    for one, other in zip(jax.tree.leaves(found.agent), jax.tree.leaves(again.agent), strict=True):
+        np.testing.assert_array_equal(one, other)
+    open_ = True
+    last = train(Closing(0, [net()], Replays(3)))
+    assert (last.unreached, last.steps, batches) == (None, 96, [32, 64, 96])
+    assert [at for at, _ in last.curve] == [0, 32, 64, 96]
+
+
+def test_whatever_breaks_a_training_off_its_last_update_is_saved(env, tmp_path):
+    def fail(steps, losses, reward):
+        if steps == 64:
+            raise RuntimeError("the game is gone")
+
+    checkpoint = Checkpoint(tmp_path / "unfinished.npz", {}, Stop())
+    with pytest.raises(RuntimeError, match="the game is gone"):
+        fine_tune(first(net()), [env], TUNING, log=fail, checkpoint=checkpoint)
+    assert (
+        checkpoint.load((new_train_state(net(), TUNING.ppo, 3, jax.random.key(0)), net()))[1][
+            "steps"
+        ]
+        == 64
+    )

@@ -23,16 +23,34 @@ spec = importlib.util.spec_from_file_location("scripted", {scripted!r})
 scripted = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(scripted)
 
+GARBAGE = dict(
+    garbage=b"Exception in thread main",
+    half=(1000).to_bytes(4, "big") + b"only this",
+    zero=bytes(8),
+    words=(8).to_bytes(4, "big") + b"\\xff" * 8,
+    keys=(6).to_bytes(4, "big") + (2).to_bytes(4, "big") + b"{{}}",
+)
+
+
 class Env(scripted.ScriptedEnv):
     def __init__(self, task, trick, **options):
         super().__init__(task, **options)
-        self.trick = trick
+        self.trick, self.broken = trick, False
         if trick == "spaces":
             del self.observation_space.spaces["inventory"].spaces["log"]
             del self.action_space.spaces["nearbySmelt"]
             self.action_space.spaces["craft"] = scripted.Enum("none", "planks")
         if trick == "cannot":
             raise OSError("no Java here")
+
+    def reset(self):
+        if self.broken:
+            raise ConnectionError("Minecraft is gone for ever")
+        self.broken = self.trick == "one"
+        observation = super().reset()
+        if self.trick == "elsewhere":
+            self.items["log"] = os.getpid()
+        return observation
 
     def step(self, action):
         if self.trick == "noise":
@@ -50,8 +68,14 @@ class Env(scripted.ScriptedEnv):
             sys.modules["__main__"].GRACE = 0.2
             time.sleep(1000)
         if self.trick == "raise":
+            self.broken = True
             raise ConnectionError("no such block")
+        if self.trick in GARBAGE:
+            os.write(int(sys.argv[sys.argv.index("--descriptor") + 1]), GARBAGE[self.trick])
+            time.sleep(1000)
         observation, reward, done, info = super().step(action)
+        if self.trick == "picture":
+            observation["pov"] = observation["pov"][:8]
         if self.trick == "lost":
             return observation, reward, True, {{"error": "Connection timed out!"}}
         if self.trick == "echo":

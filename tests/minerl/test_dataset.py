@@ -1,6 +1,7 @@
 """Datasets: what is there, in order and in little memory; what is damaged is left out."""
 
 import os
+import shutil
 import sys
 import threading
 import tracemalloc
@@ -172,3 +173,24 @@ def test_without_pyav_the_extra_is_named(source, monkeypatch):
         with pytest.raises(ImportError, match=r"pip install '\.\[minerl\]'"):
             attempt()
     assert len(load_pool(source, video=None)) == 10  # arrays need none
+
+
+def test_bad_recordings_are_left_out(root, tmp_path):
+    """What minerl itself refuses, and what is on a list: by stream or by recording."""
+    first, second, third, *rest = sorted((root / DIAMOND).iterdir())
+    third.rename(root / DIAMOND / "v3_tempting_capers_shapeshifter-14_0-99")
+    other = root / DIAMOND / "v3_tempting_capers_shapeshifter-140_0-99"
+    shutil.copytree(rest[0], other)
+    listed = tmp_path / "bad.txt"
+    stream = first.name.removeprefix("v3_").rpartition("_")[0]
+    listed.write_text(f"# bad ones\n{stream}\n\n{second.name}\n")
+    with pytest.warns(match=r"(?s)3 of .* on the list of bad recordings"):
+        pool = load_pool(root, [DIAMOND], video=None, bad=listed)
+    assert {t.name for t in pool} == {path.name for path in [*rest, other]}
+    folder = tmp_path / "blacklist"
+    folder.mkdir()
+    (folder / second.name.removeprefix("v3_")).touch()
+    with pytest.warns(match=r"(?s)2 of .* on the list of bad recordings"):
+        assert len(load_pool(root, [DIAMOND], video=None, bad=folder)) == len(pool) + 1
+    with pytest.raises(ValueError, match=r"list of bad recordings .*nowhere.*a name on each line"):
+        load_pool(root, [DIAMOND], video=None, bad=tmp_path / "nowhere")

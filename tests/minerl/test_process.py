@@ -78,9 +78,33 @@ def test_errors_of_the_environment(make, trick):
     env.reset(seed=0)
     with pytest.raises(MineRLServerError, match="ConnectionError: no such block"):
         env.step(act())
-    env.reset(seed=0)
+    env.reset(seed=0)  # the one that raised would raise for ever
     with pytest.raises(MineRLServerError, match="no Java here"):
         make(trick=trick("cannot"))
+
+
+def test_a_game_that_died_between_two_episodes_is_started_anew(make, trick):
+    env = make(trick=trick("one"))
+    pids = []
+    for seed in range(3):
+        env.reset(seed=seed)
+        env.step(act())
+        pids.append(env._server.process.pid)
+    assert len(set(pids)) == 3
+    assert not any(is_running(pid) for pid in pids[:2])
+
+
+@pytest.mark.parametrize("name", ["garbage", "half", "zero", "words", "keys", "picture"])
+def test_garbage_is_a_crash(make, trick, name):
+    """Also where a message is begun and never ended, and the process lives on."""
+    env = make(trick=trick(name))
+    env.reset(seed=0)
+    env.timeout, pid = 5.0 if name != "half" else 0.5, env._server.process.pid
+    said = "more than 0.5 s" if name == "half" else "sent garbage in answer to step"
+    with pytest.raises(MineRLServerError, match=said):
+        env.step(act())
+    assert not is_running(pid)
+    env.reset(seed=0)
 
 
 def test_the_server_dies_with_its_parent(trick):
@@ -130,7 +154,7 @@ def test_a_wrapper_around_the_interpreter(make):
     process.kill()
     process.wait()
     with pytest.raises(MineRLServerError, match="exit code -9"):
-        play(env, 0)
+        env.step(act())
     assert gone(pid)
 
 

@@ -15,6 +15,7 @@ import jax
 from small_networks import Linear, small_networks
 
 from align_rudder import AlignRudderWarning
+from align_rudder.hierarchy import fine_tuning
 from align_rudder.hierarchy.external import TrackedEnv
 from align_rudder.hierarchy.fine_tuning import FineTuning
 from align_rudder.hierarchy.ppo import PPO
@@ -41,6 +42,9 @@ TRAINING = MineRLTraining(
     frames=2, cloning=Cloning(epochs=3, batch=8, evaluate_every=1), tuning=SMALL, managing=SMALL
 )
 WORLD = {"distance": 1, "spread": 90, "hits": 30}
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:agent-1.npz is the best so far")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -81,8 +85,8 @@ def game(model):
 def trained(subtasks, cache, game, tmp_path_factory):
     """Two sub-tasks through all stages; the second cannot be reached with so little training."""
     folder = tmp_path_factory.mktemp("run")
-    with pytest.warns(match="sub-agent 1 stays as it was cloned"):
-        assert train(subtasks, folder, cache, TRAINING, [game]) == 5
+    with pytest.warns(match="sub-agent 1 is not finished after 0 of 16 steps"):
+        assert train(subtasks, folder, cache, TRAINING, [game]) == 4
     return folder
 
 
@@ -121,6 +125,7 @@ def test_all_stages_leave_agents_and_curves(trained, subtasks, game):
         *(f"{kind}-{k}.csv" for kind in ("cloning", "tuning") for k in range(2)),
         "manager.npz",
         "tuning-manager.csv",
+        "unfinished-agent-1.npz",
     }
     curve = (trained / "tuning-0.csv").read_text().splitlines()
     assert [row.split(",")[0] for row in curve] == ["steps", "0", "16"]
@@ -154,12 +159,39 @@ def test_cloning_moved_the_policies_and_ppo_both(trained):
 def test_the_value_alone_is_learned_at_first(subtasks, cache, game, tmp_path):
     """All steps are burn-in: PPO leaves the policy as it was cloned."""
     settings = replace(TRAINING, tuning=replace(SMALL, burn_in=1000))
-    with pytest.warns(AlignRudderWarning, match="stays as it was cloned"):
+    with pytest.warns(AlignRudderWarning, match="sub-agent 1 is not finished"):
         train(subtasks, tmp_path / "run", cache, settings, [game])
     cloned = load_players(tmp_path / "run", "cloned")[0].agents[0]
     tuned = load_players(tmp_path / "run")[0].agents[0]
     np.testing.assert_array_equal(cloned.heads.weight, tuned.heads.weight)
     assert not np.array_equal(cloned.value.weight, tuned.value.weight)
+
+
+def test_a_sub_agent_that_was_not_reached_is_taken_up_again(
+    copy, subtasks, cache, game, monkeypatch
+):
+    """The clone plays for it until then, and says so; its manager learns on with the new one."""
+    with pytest.warns(match=r"agent-1\.npz is the best so far .* no episode came to sub-task 2"):
+        load_players(copy)
+    manager = arrays(copy / "manager.npz")
+    with pytest.warns(match="sub-agent 1 is not finished"):
+        assert train(subtasks, copy, cache, TRAINING, [game]) == 0
+    assert all(
+        np.array_equal(arrays(copy / "manager.npz")[name], manager[name]) for name in manager
+    )
+
+    def begin(env, subtask, replays, *args):  # now there is a way
+        env.begin(0)
+        env.idle = 0
+        return 0
+
+    monkeypatch.setattr(fine_tuning, "begin_at", begin)
+    assert train(subtasks, copy, cache, TRAINING, [game]) == 2
+    assert not (copy / "unfinished-agent-1.npz").exists()
+    curve = (copy / "tuning-1.csv").read_text().splitlines()
+    assert [row.split(",")[0] for row in curve] == ["steps", "0", "16"]
+    assert train(subtasks, copy, cache, TRAINING, [game]) == 0
+    assert not np.array_equal(arrays(copy / "manager.npz")["header"], manager["header"])
 
 
 # Stopping, going on, what lies in the folder
@@ -225,7 +257,7 @@ def test_ctrl_c_in_the_environment_keeps_steps_and_recordings(
     with np.load(folder / "unfinished-agent-0.npz") as file:
         notes = json.loads(file["header"].tobytes())["notes"]
     assert notes["steps"] == 8
-    with pytest.warns(AlignRudderWarning, match="stays as it was cloned"):
+    with pytest.warns(AlignRudderWarning, match="sub-agent 1 is not finished"):
         train(*args)
     assert not (folder / "unfinished-agent-0.npz").exists()
     curve = (folder / "tuning-0.csv").read_text().splitlines()

@@ -203,7 +203,23 @@ DAMAGES = {
     "nan": (lambda p: rewrite_array(p, "reward", set_at(3, np.nan)), "reward holds nan"),
     "nan turn": (
         lambda p: rewrite_array(p, "action$camera", set_at((3, 1), np.inf)),
-        r"action\$camera holds inf; at most",
+        r"action\$camera holds inf; at most 180",
+    ),
+    "turned too far": (
+        lambda p: rewrite_array(p, "action$camera", set_at((3, 0), -180.5)),
+        r"rendered.npz .*action\$camera holds -180.5; at least -180",
+    ),
+    "button twice": (
+        lambda p: rewrite_array(p, "action$jump", set_at(3, 2)),
+        r"rendered.npz .*action\$jump holds 2; at most 1",
+    ),
+    "button released": (
+        lambda p: rewrite_array(p, "action$attack", set_at(3, -1)),
+        r"rendered.npz .*action\$attack holds -1; at least 0",
+    ),
+    "less than nothing": (
+        lambda p: rewrite_array(p, "observation$inventory$log", set_at(3, -1)),
+        r"rendered.npz .*inventory\$log holds -1; at least 0",
     ),
     "no steps": (
         lambda p: rewrite(p, duration_steps=0, duration_ms=0),

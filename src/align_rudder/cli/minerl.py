@@ -92,6 +92,8 @@ class Check:
     """Tasks; all that are there if left out."""
     video: Literal["packets", "frames", "skip"] = "frames"
     """How recordings are checked: count packets, decode all frames, not at all (without PyAV)."""
+    bad: str | None = None
+    """List of bad recordings: a text file, or the folder minerl/data/assets/blacklist of minerl."""
     workers: int | None = None
     """Threads that read; all cores if left out."""
     json: str | None = None
@@ -130,6 +132,8 @@ class Events:
     """Tasks of the pool; all that are there if left out."""
     video: Literal["packets", "frames", "skip"] = "packets"
     """How recordings are checked: count packets, decode all frames, not at all (without PyAV)."""
+    bad: str | None = None
+    """List of bad recordings: a text file, or the folder minerl/data/assets/blacklist of minerl."""
     cache: str | None = None
     """Folder to keep features of pictures in, so that they are computed once."""
     frame_size: int = 64
@@ -252,6 +256,7 @@ def _load(command: Check | Events) -> Pool:
         video=None if command.video == "skip" else command.video,
         workers=command.workers,
         progress=sys.stderr.isatty(),
+        bad=command.bad,
     )
 
 
@@ -352,10 +357,11 @@ class Train:
             with only_here(self.out):
                 pass  # whether another run is there, before the dataset is read
         with ExitStack() as stack:
-            envs = []
+            envs: list[Any] = []
             for _ in range(self.environments):  # first, as they may not be there
                 envs.append(self.environment.open(model, self.autoencoder, self.skip, self.frames))
                 stack.callback(envs[-1].env.close)
+            stack.callback(_say_crashes, envs)
             made = train(
                 self._subtasks(model, shown),
                 self.out,
@@ -366,6 +372,8 @@ class Train:
                 progress=shown,
             )
         done = "trained" if made else "all agents were there already, nothing was trained"
+        if unfinished := sorted(path.name for path in Path(self.out).glob("unfinished-*.npz")):
+            done = f"not finished: {', '.join(unfinished)}; the same command goes on with them"
         print(f"{done}; agents and logs are in {self.out}")
 
     def _training(self) -> MineRLTraining:
@@ -404,9 +412,22 @@ class Train:
         return segments(pool, model, features, workers=self.workers, progress=shown)
 
 
+def _say_crashes(envs: Sequence[Any]) -> None:
+    """Print how often the games crashed, if they did."""
+    from align_rudder.minerl.crashes import summary_of
+
+    if envs and not (said := summary_of([env.env for env in envs])).startswith("the game did not"):
+        print(said)
+
+
 @dataclass
 class Evaluate:
-    """Play whole episodes with trained agents and count how far they come."""
+    """Play whole episodes with trained agents and count how far they come.
+
+    Every episode is in the folder of the training when it ends; the same command goes on there.
+    """
+
+    goes_on: ClassVar[bool] = True
 
     folder: tyro.conf.Positional[str]
     """Folder of the training."""
@@ -429,7 +450,7 @@ class Evaluate:
 
     def run(self) -> None:
         """Play and count."""
-        from align_rudder.minerl.playing import evaluate, load_players
+        from align_rudder.minerl.playing import episode_rows, evaluate, load_players
         from align_rudder.model import AlignRudder
 
         check_outputs(self.json)
@@ -441,8 +462,12 @@ class Evaluate:
         env = self.environment.open(model, self.autoencoder, *seen)
         try:
             shown = sys.stderr.isatty()
-            found = evaluate(players, env, self.episodes, self.seed, self.max_steps, shown)
+            world = [self.environment.module, *self.environment.world]
+            settings = {"seed": self.seed, "max_steps": self.max_steps, "world": world}
+            rows = episode_rows(self.folder, players, self.stage, settings)
+            found = evaluate(players, env, self.episodes, self.seed, self.max_steps, shown, rows)
         finally:
+            _say_crashes([env])
             env.env.close()
         print(f"{self.stage}: {found['solved']} of {found['episodes']} episodes found a diamond\n")
         print(f"{'reached':>7}  {'of all':>6}  sub-goal")

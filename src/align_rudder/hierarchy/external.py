@@ -103,6 +103,8 @@ class TrackedEnv:
         worth: Redistributed reward of each sub-goal (K,), the mean over the demonstrations.
         seed: Seed of the episode.
         done: Choices made so far.
+        lost: Whether the environment gave the episode up (`info["lost"]`): its last step was not
+            done, and the episode counts neither as a success nor as a failure.
     """
 
     def __init__(self, env: gym.Env[Any, Any], model: AlignRudder, view: View) -> None:
@@ -113,7 +115,7 @@ class TrackedEnv:
         whole = float(np.mean([model.returns_[i] for i in model.used_])) - model.baseline_
         self.scale = 1 / whole if whole > 0 else 1.0
         self.worth = self.scale * np.array([goal.reward for goal in goals])
-        self.ended = True
+        self.ended, self.lost = True, False
 
     @property
     def n_subtasks(self) -> int:
@@ -138,7 +140,7 @@ class TrackedEnv:
         self.view.begin()
         self.seen = self.view.see(self.obs)
         self.reached = np.zeros(self.n_subtasks, bool)
-        self.idle, self.pending, self.ended = 0, 0.0, False
+        self.idle, self.pending, self.ended, self.lost = 0, 0.0, False, False
 
     def step(self, choice: Any) -> StepResult:
         """Do what the network chose."""
@@ -146,6 +148,9 @@ class TrackedEnv:
             raise ValueError("the episode has ended; call begin()")
         action, before = self.view.do(choice), self.subtask
         obs, reward, terminated, truncated, info = self.env.step(action)
+        if info.get("lost"):
+            self.lost = self.ended = True
+            return StepResult(0.0, -1, False, True, False)
         gain = self.stream.step(self.obs, action, float(reward), obs, info)
         self.pending += self.scale * gain
         self.obs = obs
@@ -237,6 +242,8 @@ class Replays:
             env.step(choice)
             if env.ended:
                 break
+        if env.lost:
+            return False  # nothing is said of the recording
         if env.ended or env.subtask != subtask:
             # The environment is not as repeatable as it should be: this recording is of no use.
             del self.kept[subtask][index]
@@ -349,19 +356,21 @@ def begin_at(
             first, in a new world. Without such tries fewer and fewer worlds would be left.
         tries: Tries before it is an error.
     """
-    played = 0
-    for _ in range(tries):
+    played = failed = 0
+    while failed < tries:
         new = rng.random() < fresh
         if not new and replays.begin(env, subtask, rng):
             return played
         earlier = [k for k in range(max(subtask, 1)) if k == 0 or replays.kept[k]]
         if not replays.begin(env, int(rng.choice(earlier)) if new else earlier[-1], rng):
+            failed += not env.lost
             continue
         replayed = len(env.done)
         play_on(env, players, rng, lambda: env.subtask < subtask and env.idle < patience, replays)
         played += len(env.done) - replayed
         if not env.ended and env.subtask == subtask:
             return played
+        failed += not env.lost
     raise UnreachedError(
         f"in {tries} tries no episode came to sub-task {subtask + 1}: train the agents of the "
         "sub-tasks before it first, or give them more patience"
@@ -371,7 +380,12 @@ def begin_at(
 def play_out(
     env: TrackedEnv, players: Players, rng: np.random.Generator, max_steps: int
 ) -> tuple[int, bool, int]:
-    """Play an episode from a new start; return its last sub-task, whether solved, and its steps."""
-    env.begin(int(rng.integers(2**31)))
-    solved = play_on(env, players, rng, lambda: len(env.done) < max_steps)
-    return env.subtask, solved, len(env.done)
+    """Play an episode from a new start; return its last sub-task, whether solved, and its steps.
+
+    One that the environment loses does not count, and another one is played.
+    """
+    while True:
+        env.begin(int(rng.integers(2**31)))
+        solved = play_on(env, players, rng, lambda: len(env.done) < max_steps)
+        if not env.lost:
+            return env.subtask, solved, len(env.done)

@@ -15,10 +15,12 @@ import numpy as np
 from align_rudder.files import Number, Whole
 from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.external import (
+    Choices,
     Players,
     Replays,
     StepResult,
     TrackedEnv,
+    UnreachedError,
     act,
     begin_at,
     play_on,
@@ -38,6 +40,7 @@ __all__ = [
     "SubtaskPractice",
     "TunedAgent",
     "fine_tune",
+    "rollout",
     "success_rate",
 ]
 
@@ -83,10 +86,20 @@ class FineTuning:
 
 
 class TunedAgent(NamedTuple):
-    """The best agent, and the success rate at each evaluation (steps, rate)."""
+    """What a training came to.
+
+    Attributes:
+        agent: The best agent there was.
+        curve: The success rate at each evaluation (steps, rate).
+        steps: Steps of training.
+        unreached: Why the training was broken off, where its episodes could not be begun; it is in
+            the checkpoint and can go on. None for one that came to its end.
+    """
 
     agent: Any
     curve: list[tuple[int, float]]
+    steps: int = 0
+    unreached: str | None = None
 
 
 def success_rate(
@@ -98,11 +111,12 @@ def success_rate(
     tuning: FineTuning,
 ) -> float:
     """Return how often a sub-task is solved when it is begun."""
-    solved, patience = 0, tuning.patience
-    for _ in range(tuning.trials):
+    solved, played, patience = 0, 0, tuning.patience
+    while played < tuning.trials:
         begin_at(env, subtask, replays, players, rng, patience, tuning.fresh)
         play_on(env, players, rng, lambda: env.subtask <= subtask and env.idle < patience, replays)
-        solved += env.subtask > subtask
+        solved += env.subtask > subtask and not env.lost
+        played += not env.lost
     return solved / tuning.trials
 
 
@@ -173,12 +187,12 @@ class ManagerPractice:
         self, agent: Any, env: TrackedEnv, rng: np.random.Generator, tuning: FineTuning
     ) -> float:
         """Return the mean share of the sub-goals that whole episodes reach."""
-        shares = []
-        for _ in range(tuning.trials):
+        shares: list[float] = []
+        while len(shares) < tuning.trials:
             self.begin(env, rng, tuning)
             players = Players(self.agents, agent)
             play_on(env, players, rng, lambda: env.idle < tuning.patience)
-            shares.append(env.subtask / env.n_subtasks)
+            shares += [] if env.lost else [env.subtask / env.n_subtasks]
         return float(np.mean(shares))
 
 
@@ -199,6 +213,7 @@ def fine_tune(
         seed: Seed.
         log: Called after each update with the steps so far, the losses and the mean reward.
         checkpoint: Where the training is kept while it lasts; it goes on with what is there.
+            Whatever breaks it off, the last update is in it.
     """
     batch_size = len(envs) * tuning.ppo.n_steps
     if 0 < tuning.steps < batch_size:
@@ -210,23 +225,81 @@ def fine_tune(
     total, rng = max(tuning.steps // batch_size, 1), np.random.default_rng(seed)
     state = new_train_state(practice.agent, ppo, total, jax.random.key(seed))
     best, curve, steps = practice.agent, [], 0
+    saved = None if checkpoint is None else checkpoint.load((state, best))
+    if saved is not None:
+        (state, best), notes = saved
+        steps, curve = notes["steps"], [(at, rate) for at, rate in notes["curve"]]
 
     def evaluate() -> None:
         nonlocal best
         rate = practice.rate(state.agent, envs[0], rng, tuning)
-        practice.begin(envs[0], rng, tuning)
         if rate >= max((r for _, r in curve), default=0.0):
             best = state.agent
         curve.append((steps, rate))
 
-    def step(key: jax.Array) -> Transition:
-        k_act, *keys = jax.random.split(key, len(envs) + 1)
-        choices = act(state.agent, envs, k_act)
-        reward, done, counted = np.zeros(len(envs), np.float32), np.zeros(len(envs), bool), []
+    def is_due() -> bool:
+        since = steps - (curve[-1][0] if curve else -tuning.evaluate_every)
+        return since >= tuning.evaluate_every or (since > 0 and steps + batch_size > tuning.steps)
+
+    try:
+        for env in envs:
+            practice.begin(env, rng, tuning)
+        while True:
+            if is_due():
+                evaluate()
+                practice.begin(envs[0], rng, tuning)
+            if checkpoint is not None and steps:
+                checkpoint.offer((state, best), {"steps": steps, "curve": curve})
+            if steps + batch_size > tuning.steps or _good_enough(curve, tuning):
+                return TunedAgent(best, curve, steps)
+            key = jax.random.fold_in(jax.random.key(seed), steps)
+            traj_batch, last_value = rollout(practice, state.agent, envs, tuning, ppo, rng, key)
+            state, losses = _update(ppo, total, state, traj_batch, last_value)
+            steps += batch_size
+            if log is not None:
+                log(steps, losses, float(traj_batch.reward.mean()))
+    except Exception as error:
+        if checkpoint is not None:
+            checkpoint.save((state, best), {"steps": steps, "curve": curve})
+        if isinstance(error, UnreachedError):
+            return TunedAgent(best, curve, steps, str(error))
+        raise
+
+
+def rollout(
+    practice: SubtaskPractice | ManagerPractice,
+    agent: Any,
+    envs: Sequence[TrackedEnv],
+    tuning: FineTuning,
+    ppo: PPO,
+    rng: np.random.Generator,
+    key: jax.Array,
+) -> tuple[Transition, jax.Array]:
+    """Return the steps of a batch (T, N, …), and the value of the states after them (N,).
+
+    A step that the environment lost is not among them: what was played before it ends there, as
+    where an episode is cut off, and another one is begun.
+    """
+    k_play, k_last = jax.random.split(key)
+    rows: list[Transition] = []
+    for k in jax.random.split(k_play, ppo.n_steps):
+        k_act, *keys = jax.random.split(k, len(envs) + 1)
+        choices = act(agent, envs, k_act)
+        n = len(envs)
+        reward, done, counted = np.zeros(n, np.float32), np.zeros(n, bool), []
         for i, env in enumerate(envs):
             action, own = Players(practice.agents).carry_out(env, choices.of(i), keys[i])
+            moved = env.step(action)
+            while env.lost:
+                if rows:
+                    rows[-1] = _cut_off(rows[-1], i, ppo.gamma)
+                practice.begin(env, rng, tuning)
+                keys[i], k_again = jax.random.split(keys[i])
+                choices = _replaced(choices, i, act(agent, [env], k_again))
+                action, own = Players(practice.agents).carry_out(env, choices.of(i), keys[i])
+                moved = env.step(action)
             counted.append(own)
-            paid, ended = practice.pay(env, env.step(action))
+            paid, ended = practice.pay(env, moved)
             cut = not ended and env.idle >= tuning.patience
             # A cut-off episode would have gone on: the value stands for what would have come.
             reward[i] = paid * ppo.reward_scale + cut * ppo.gamma * float(choices.value[i])
@@ -235,29 +308,29 @@ def fine_tune(
                 practice.begin(env, rng, tuning)
         own, reward, done = _stack(counted), jnp.asarray(reward), jnp.asarray(done)
         log_prob = actions.log_prob(choices.logits, own)
-        return Transition(*choices[:3], own, log_prob, choices.value, reward, done)
+        rows.append(Transition(*choices[:3], own, log_prob, choices.value, reward, done))
+    return _stack(rows), act(agent, envs, k_last).value
 
-    for env in envs:
-        practice.begin(env, rng, tuning)
-    saved = None if checkpoint is None else checkpoint.load((state, best))
-    if saved is not None:
-        (state, best), notes = saved
-        steps, curve = notes["steps"], [(at, rate) for at, rate in notes["curve"]]
-    else:
-        evaluate()
-    while steps + batch_size <= tuning.steps and not _good_enough(curve, tuning):
-        k_play, k_last = jax.random.split(jax.random.fold_in(jax.random.key(seed), steps))
-        traj_batch = _stack([step(k) for k in jax.random.split(k_play, ppo.n_steps)])
-        last_value = act(state.agent, envs, k_last).value
-        state, losses = _update(ppo, total, state, traj_batch, last_value)
-        steps += batch_size
-        if log is not None:
-            log(steps, losses, float(traj_batch.reward.mean()))
-        if steps - curve[-1][0] >= tuning.evaluate_every or steps + batch_size > tuning.steps:
-            evaluate()
-        if checkpoint is not None:
-            checkpoint.offer((state, best), {"steps": steps, "curve": curve})
-    return TunedAgent(best, curve)
+
+def _cut_off(row: Transition, i: int, gamma: float) -> Transition:
+    """Return a row of steps in which an episode ends, unless it did; its value stands for more."""
+    if row.done[i]:
+        return row
+    reward, done = np.array(row.reward), np.array(row.done)
+    reward[i] += gamma * float(row.value[i])
+    done[i] = True
+    return row._replace(reward=jnp.asarray(reward), done=jnp.asarray(done))
+
+
+def _replaced(choices: Choices, i: int, other: Choices) -> Choices:
+    """Return choices with the i-th replaced by the only one of others."""
+
+    def put(whole: Any, one: Any) -> np.ndarray:
+        out = np.array(whole)
+        out[i] = np.asarray(one)[0]
+        return out
+
+    return Choices(*jax.tree.map(put, tuple(choices), tuple(other)))
 
 
 _update = eqx.filter_jit(partial(update_agent, None))

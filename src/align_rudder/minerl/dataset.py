@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from align_rudder.minerl.spaces import FORMATS, TASKS, task_named
 from align_rudder.minerl.trajectory import Damage, DamagedTrajectoryError, Trajectory
 
 __all__ = [
+    "BAD_STREAMS",
     "Damage",
     "DamagedTrajectoryError",
     "Pool",
@@ -32,9 +33,12 @@ __all__ = [
     "find_trajectories",
     "load_pool",
     "parallel_map",
+    "read_bad",
     "shortest_with_diamond",
 ]
 
+BAD_STREAMS = ("tempting_capers_shapeshifter-14",)
+"""What the loaders of minerl 0.3.7 and 0.4.4 refuse by name."""
 _NAME = re.compile(r"v(\d+)_(.+)_(\d+)-(\d+)")
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -162,8 +166,33 @@ def parallel_map(
                 future.cancel()
 
 
+def read_bad(path: str | os.PathLike[str]) -> frozenset[str]:
+    """Return the names on a list of bad recordings.
+
+    Args:
+        path: A text file with a name on each line, or a folder whose files have the names, such as
+            `minerl/data/assets/blacklist` of an installed minerl.
+    """
+    path = Path(path)
+    try:
+        lines = os.listdir(path) if path.is_dir() else path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"the list of bad recordings {path} cannot be read ({error}); give a text file with a "
+            "name on each line, or the folder minerl/data/assets/blacklist of an installed minerl"
+        ) from error
+    names = (line.partition("#")[0].strip() for line in lines)
+    return frozenset(re.sub(r"^v\d+_", "", name) for name in names if name)
+
+
+def _is_bad(match: re.Match[str], bad: Collection[str]) -> bool:
+    """Return whether a recording, or the stream that it is cut from, is on a list."""
+    _, stream, start, stop = match.groups()
+    return stream in bad or f"{stream}_{start}-{stop}" in bad
+
+
 def _scan(
-    root: str | os.PathLike[str], tasks: Sequence[str] | None
+    root: str | os.PathLike[str], tasks: Sequence[str] | None, bad: Collection[str] = BAD_STREAMS
 ) -> tuple[list[Trajectory], list[Damage], list[Path]]:
     root = Path(root)
     if not root.is_dir():
@@ -192,6 +221,8 @@ def _scan(
                 strays.append(path)
             elif match is None:
                 damaged.append(Damage(task, path.name, "its name is not vN_STREAM_START-END"))
+            elif _is_bad(match, bad):
+                damaged.append(Damage(task, path.name, "it is on the list of bad recordings"))
             elif (version := int(match[1])) not in FORMATS or version != (expected or version):
                 needed = f"{expected}, as the file VERSION says," if expected else "3 or 4"
                 damaged.append(
@@ -247,6 +278,7 @@ def load_pool(
     video: Literal["packets", "frames"] | None = "packets",
     workers: int | None = None,
     progress: bool = False,
+    bad: str | os.PathLike[str] | None = None,
 ) -> Pool:
     """Check all trajectories of some tasks in parallel and return the usable ones as one pool.
 
@@ -258,6 +290,8 @@ def load_pool(
         video: How recordings are checked (see `Trajectory.check`).
         workers: Number of threads; all cores if None. The result does not depend on it.
         progress: Whether to show a progress bar.
+        bad: A list of bad recordings (see `read_bad`), beside the one that minerl's own loaders
+            refuse; they are left out like damaged ones.
 
     Returns:
         The pool. What is damaged is in `Pool.damaged`, and a warning says how many.
@@ -272,7 +306,8 @@ def load_pool(
     Choice(("packets", "frames", None)).check(video, "video")
     if video is not None:
         import_av()
-    found, damaged, strays = _scan(root, tasks)
+    listed = frozenset(BAD_STREAMS) | (read_bad(bad) if bad is not None else frozenset())
+    found, damaged, strays = _scan(root, tasks, listed)
     pool, total = Pool([], damaged, strays), len(found) + len(damaged)
     for trajectory, damage in _attempts(lambda t: t.check(video), found, workers, progress):
         if damage is None:

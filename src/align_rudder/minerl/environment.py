@@ -50,8 +50,9 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
 
     An episode is truncated at the task's limit of steps and terminated by whatever else ends it:
     the diamond, or death. `info` has `seed` (of the world), `steps` (of the game) and `game_reward`
-    (all that the game paid). If the process behind fails, that step raises `MineRLServerError`, and
-    `reset` starts a new one.
+    (all that the game paid). If the process behind dies, hangs, raises or sends garbage, it is
+    ended, that step raises `MineRLServerError`, and `reset` starts a new one. `CrashRecovery`
+    (`minerl.crashes`) around it takes the episode up again.
 
     Args:
         task: Name of the task.
@@ -70,6 +71,7 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
             action does once what it says. Rewards are summed.
         limit: Steps of the game after which an episode is truncated; that of the task if None.
         timeout: Seconds that may pass until the process answers. Minecraft takes minutes to start.
+        step_timeout: Seconds that a step may take, where that is less.
         render_mode: "rgb_array" (the picture of the observation) or None.
 
     Example:
@@ -95,6 +97,7 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
         frame_skip: int = 1,
         limit: int | None = None,
         timeout: float = 600.0,
+        step_timeout: float = 120.0,
         render_mode: str | None = None,
     ) -> None:
         self.task = task_named(task)
@@ -102,13 +105,14 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
         if reward == "diamond" and task != "MineRLObtainDiamond-v0":
             raise ValueError(f'{task} has no diamond, so reward="diamond" pays nothing; use "all"')
         limit = self.task.limit if limit is None else limit
-        if frame_skip < 1 or limit < 1 or timeout <= 0:
+        if frame_skip < 1 or limit < 1 or timeout <= 0 or step_timeout <= 0:
             raise ValueError(
-                f"frame_skip={frame_skip}, limit={limit}, timeout={timeout}: each must be positive"
+                f"frame_skip={frame_skip}, limit={limit}, timeout={timeout}, "
+                f"step_timeout={step_timeout}: each must be positive"
             )
         Choice((None, *self.metadata["render_modes"])).check(render_mode, "render_mode")
         self.reward, self.frame_skip, self.limit = reward, int(frame_skip), int(limit)
-        self.timeout, self.render_mode = timeout, render_mode
+        self.timeout, self.step_timeout, self.render_mode = timeout, step_timeout, render_mode
         self.observation_space = episode_space(FRAME_SIZE)
         self.action_space = action_space(task)
         self._command = server_command(python, module, task, module_options or {})
@@ -124,10 +128,15 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
         super().reset(seed=seed)
         world = int(self.np_random.integers(2**31)) if seed is None else int(seed)
         self._running = False
-        answer = self._start().ask({"do": "reset", "seed": world}, self.timeout)
-        self._running, self._world, self._steps = True, world, 0
-        self._diamond, self._logs = False, 0
-        self._observation = self._observe(answer)
+        self._world, self._steps, self._diamond, self._logs = world, 0, False, 0
+        request, tried = {"do": "reset", "seed": world}, self._server
+        try:
+            self._ask(request)
+        except MineRLServerError:
+            if tried is None or self._server is not tried:
+                raise
+            self._ask(request)  # it may have died since the last episode: a new process
+        self._running = True
         return self._observation, {"seed": world, "steps": 0, "game_reward": 0.0}
 
     def step(
@@ -143,21 +152,9 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
         held |= {head: "none" for head in first if head in ENUMS} | {"camera": [0.0, 0.0]}
         repeats = min(self.frame_skip, self.limit - self._steps)
         self._running = False  # until it is known to go on
-        answer = self._server.ask(
-            {"do": "step", "actions": [first] + [held] * (repeats - 1)}, self.timeout
-        )
-        told = answer["info"]
-        if "error" in told:
-            raise MineRLServerError(
-                f"minerl lost Minecraft: {told['error']} It then returns a random observation, "
-                "which is not handed on; call reset() for a new episode"
-            )
-        rewards, done = answer["rewards"], answer["done"]
-        self._steps += len(rewards)
-        mined = not self._diamond and max(rewards) >= DIAMOND_REWARD
-        self._diamond |= mined
-        self._logs += int(sum(rewards))
-        self._observation = self._observe(answer)
+        before = self._diamond
+        told, rewards, done = self._ask({"do": "step", "actions": [first] + [held] * (repeats - 1)})
+        mined, self._steps = self._diamond and not before, self._steps + len(rewards)
         late = self._steps >= min(self.limit, self.description["limit"] or self.limit)
         late |= bool(told.get("TimeLimit.truncated"))
         terminated = done and (mined or not late)
@@ -184,6 +181,30 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
         if self._server is not None:
             self._server.close()
             self._server = None
+
+    def _ask(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[float], bool]:
+        """Send a request and keep what is observed; return info, rewards and whether it is done."""
+        what = request["do"]
+        server = self._start() if self._server is None or what == "reset" else self._server
+        limit = self.timeout if what == "reset" else min(self.timeout, self.step_timeout)
+        answer = server.ask(request, limit)
+        try:
+            told, rewards = dict(answer.get("info", {})), answer.get("rewards", [])
+            if "error" not in told:
+                if what == "step" and not 0 < len(rewards) <= len(request["actions"]):
+                    raise ValueError(f"{len(rewards)} rewards for {len(request['actions'])} steps")
+                diamond = self._diamond or max(rewards, default=0.0) >= DIAMOND_REWARD
+                logs = self._logs + int(sum(rewards))
+                self._observation = self._observe(answer, diamond, logs)
+                self._diamond, self._logs = diamond, logs
+                return told, rewards, bool(answer.get("done"))
+        except Exception as error:
+            raise server.failure(f"sent garbage in answer to {what} ({error!r})") from error
+        server.kill()
+        raise MineRLServerError(
+            f"minerl lost Minecraft: {told['error']} It then returns a random observation, which "
+            "is not handed on; call reset() to start it again"
+        )
 
     def _start(self) -> ServerProcess:
         """Return the running process, a new one if there is none."""
@@ -252,22 +273,24 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
                 raise ValueError(f"{self.task.name} has no action {head!r}; leave it out")
         return named
 
-    def _observe(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+    def _observe(self, answer: Mapping[str, Any], diamond: bool, logs: int) -> dict[str, Any]:
         """Return an answer's observation in the form of `episode_space`."""
-        seen = answer["observation"]
+        seen, picture = answer["observation"], answer["arrays"]["pov"]
+        if picture.shape != (FRAME_SIZE, FRAME_SIZE, 3) or picture.dtype != np.uint8:
+            raise ValueError(f"a picture of shape {picture.shape}, {picture.dtype}")
         if self.task.items:
             counts = [seen[f"inventory.{item}"] for item in ITEMS]
             # The empty hand has another name in each version.
             held = "air" if seen[_HAND + "type"] == "none" else seen[_HAND + "type"]
             damage, most = seen[_HAND + "damage"], seen[_HAND + "maxDamage"]
         else:
-            counts = [self._logs if item == "log" else 0 for item in ITEMS]
+            counts = [logs if item == "log" else 0 for item in ITEMS]
             held, damage, most = "air", 0, 0
         return {
             "inventory": np.array(counts, np.int32),
             "equipped": np.int64(HELD.index(held)),
             "damage": np.array(damage, np.int32),
             "max_damage": np.array(most, np.int32),
-            "diamond": np.int64(self._diamond),
-            "pov": answer["arrays"]["pov"],
+            "diamond": np.int64(diamond),
+            "pov": picture,
         }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -10,17 +12,20 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
+from align_rudder._warnings import warn
 from align_rudder.files import Anything, Choice, Each, Many, Text, Whole, read_json, said_of
 from align_rudder.hierarchy.external import Players, TrackedEnv, play_out
+from align_rudder.minerl.crashes import CrashRecovery, Restarts
 from align_rudder.minerl.environment import MineRLEnv
 from align_rudder.minerl.networks import FRAMES, new_manager, new_sub_agent
 from align_rudder.minerl.pipeline import check_features
 from align_rudder.minerl.samples import FRAME_SKIP
 from align_rudder.minerl.view import PictureFeatures, PictureView
 from align_rudder.model import AlignRudder
-from align_rudder.runs.checkpoint import load_tree
+from align_rudder.runs.checkpoint import digest, load_tree
+from align_rudder.runs.rows import JsonRows
 
-__all__ = ["evaluate", "load_players", "open_game"]
+__all__ = ["episode_rows", "evaluate", "load_players", "open_game"]
 
 _NEEDED = {"goals": Many(Text(), 1), "skip": Whole(1), "frames": Whole(1)}
 
@@ -34,8 +39,11 @@ def open_game(
     autoencoder: str | None = None,
     skip: int = FRAME_SKIP,
     frames: int = FRAMES,
+    restarts: Restarts | None = None,
 ) -> TrackedEnv:
     """Return the game, followed along the alignment of a model; close its `env` in the end.
+
+    When the game crashes it is started anew, see `CrashRecovery`.
 
     Args:
         model: What `fit_events` returned.
@@ -45,9 +53,11 @@ def open_game(
         autoencoder: File of the auto-encoder, if the model was fitted with one.
         skip: Frames for which an action is held.
         frames: Number of most recent frames that the networks see.
+        restarts: How often a game that crashed is started anew.
     """
     check_features(model, autoencoder is not None)
     env: Any = MineRLEnv(python=python, module=module, module_options=world, frame_skip=skip)
+    env = CrashRecovery(env, restarts)
     if autoencoder is not None:
         env = PictureFeatures(env, autoencoder)
     return TrackedEnv(env, model, PictureView(frames))
@@ -85,10 +95,12 @@ def load_players(
         )
     key = jax.random.key(0)
     like = [new_sub_agent(key)] * n + [new_manager(key, n)] * (stage == "manager")
-    loaded = [
-        load_tree(folder / name, tree, configuration)[0]
-        for name, tree in zip(files, like, strict=True)
-    ]
+    loaded = []
+    for name, tree in zip(files, like, strict=True):
+        agent, notes = load_tree(folder / name, tree, configuration)
+        if unreached := notes.get("unreached"):
+            warn(f"{name} is the best so far of a training that was broken off: {unreached}")
+        loaded.append(agent)
     return Players(loaded[:n], loaded[n] if stage == "manager" else None), configuration
 
 
@@ -114,18 +126,51 @@ def evaluate(
     seed: int = 1,
     max_steps: int = 18_000,
     progress: bool = True,
+    rows: JsonRows | None = None,
 ) -> dict[str, Any]:
-    """Return how many episodes reach each sub-goal, from new starts to the end."""
-    rng = np.random.default_rng(seed)
-    reached, solved, steps = np.zeros(env.n_subtasks, int), 0, 0
-    for _ in tqdm(range(episodes), "episodes", disable=not progress):
-        _, done, length = play_out(env, players, rng, max_steps)
-        reached += env.reached
-        solved += done
-        steps += length
+    """Return how many episodes reach each sub-goal, from new starts to the end.
+
+    Each episode has random numbers of its own.
+
+    Args:
+        players: Who plays.
+        env: The environment.
+        episodes: How many episodes.
+        seed: Seed of the worlds.
+        max_steps: Steps of an episode.
+        progress: Whether to show a progress bar.
+        rows: Where each episode is written down when it ends; those that are there are not played
+            again.
+    """
+    done = [] if rows is None else rows.read()[:episodes]
+    for i in tqdm(range(len(done), episodes), "episodes", disable=not progress):
+        _, solved, length = play_out(env, players, np.random.default_rng([seed, i]), max_steps)
+        row = {"solved": solved, "steps": length, "reached": np.flatnonzero(env.reached).tolist()}
+        done.append(row)
+        if rows is not None:
+            rows.append(row)
+    reached = [sum(k in row["reached"] for row in done) for k in range(env.n_subtasks)]
     return {
         "episodes": episodes,
-        "solved": solved,
-        "reached": reached.tolist(),
-        "episode_steps": steps,
+        "solved": sum(row["solved"] for row in done),
+        "reached": reached,
+        "episode_steps": sum(row["steps"] for row in done),
     }
+
+
+def episode_rows(
+    folder: str | Path, players: Players, stage: str, settings: Mapping[str, Any]
+) -> JsonRows:
+    """Return the file in the folder of a training that holds the episodes of an evaluation.
+
+    It belongs to these agents and settings; others have another file.
+
+    Args:
+        folder: The folder.
+        players: Who plays.
+        stage: What they are called in its name.
+        settings: What else the episodes depend on, as JSON.
+    """
+    text = json.dumps(dict(settings), sort_keys=True)
+    of = hashlib.sha256(f"{digest(list(players))} {text}".encode()).hexdigest()[:16]
+    return JsonRows(Path(folder) / f"evaluation-{stage}-{of}.jsonl")

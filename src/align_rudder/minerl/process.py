@@ -18,6 +18,7 @@ from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
+from align_rudder.minerl.pipe import receive
 from align_rudder.minerl.server import pack, unpack
 
 __all__ = [
@@ -41,6 +42,7 @@ MineRLEnv(module="scripted"). On the command line these are --environment.python
 --environment.module scripted."""
 
 _CLOSING = 20.0  # seconds that an environment has to close
+_AGAIN = "\nCall reset() to start it again."
 _TAIL = 4000  # characters of the server's output that are kept
 
 
@@ -155,42 +157,37 @@ class ServerProcess:
         """Send a request and return the answer, its arrays under "arrays"."""
         what = str(request["do"])
         if self.failed:
-            raise self._failure(f"cannot {what}, the process is gone")
+            raise self.failure(f"cannot {what}, the process is gone")
         return self._receive(timeout, what, pack(request))
 
     def _receive(self, timeout: float, what: str, message: bytes = b"") -> dict[str, Any]:
         """Send a message, if there is one, and return the answer."""
+        deadline = time.monotonic() + timeout
         try:
             if message:
                 self._connection.send_bytes(message)
-            self._wait(time.monotonic() + timeout)
-            answer, arrays = unpack(self._connection.recv_bytes())
+            told = receive(self._connection, deadline, lambda: self.process.poll() is not None)
+            answer, arrays = unpack(told)
+            failed = answer.get("error") and (answer["error"]["type"], answer["error"]["text"])
         except TimeoutError as error:
-            raise self._failure(f"took more than {timeout:g} s to {what}") from error
+            raise self.failure(f"took more than {timeout:g} s to {what}") from error
         except (EOFError, OSError) as error:
-            raise self._failure(f"ended during {what}") from error
+            raise self.failure(f"ended during {what}") from error
+        except Exception as error:
+            raise self.failure(f"sent garbage in answer to {what} ({error!r})") from error
         except BaseException:  # an answer may still be on its way, which must not be read later
             self.kill()
             raise
-        if "error" not in answer:
+        if not failed:
             return answer | {"arrays": arrays}
-        kind, text = answer["error"]["type"], answer["error"]["text"]
-        if what == "start":
-            self.kill()
-            if kind == "MissingMinerl":
-                raise ImportError(f"{self.command} cannot import minerl ({text}). {INSTALL}")
-        raise MineRLServerError(f"the environment failed during {what}: {text}{self._tail()}")
-
-    def _wait(self, deadline: float) -> None:
-        """Wait for an answer."""
-        while True:
-            left, ended = deadline - time.monotonic(), self.process.poll() is not None
-            if self._connection.poll(0 if ended else min(max(left, 0), 0.5)):
-                return
-            if ended:  # a child of it may hold the other end open: there is no end of file
-                raise EOFError
-            if left <= 0:
-                raise TimeoutError
+        # What raised once is not trusted again: when Minecraft is gone, minerl raises for ever.
+        self.kill()
+        if what == "start" and failed[0] == "MissingMinerl":
+            raise ImportError(f"{self.command} cannot import minerl ({failed[1]}). {INSTALL}")
+        again = "" if what == "start" else _AGAIN
+        raise MineRLServerError(
+            f"the environment failed during {what}: {failed[1]}{self._tail()}{again}"
+        )
 
     def _listen(self) -> None:
         """Keep the end of what the process prints."""
@@ -207,17 +204,16 @@ class ServerProcess:
             return "; it printed nothing"
         return "\nThe last lines that it printed:\n    " + "\n    ".join(lines)
 
-    def _failure(self, what: str) -> MineRLServerError:
+    def failure(self, what: str) -> MineRLServerError:
+        """End the process and return the error that says what it did."""
         try:
             code = self.process.wait(0.5)
         except subprocess.TimeoutExpired:
             code = None
         self.kill()
         ended = "" if code is None else f" (exit code {code})"
-        if what.endswith("start"):
-            advice = f"\nIt needs an interpreter with NumPy. {INSTALL}"
-        else:
-            advice = "\nCall reset() to start it again."
+        advice = f"\nIt needs an interpreter with NumPy. {INSTALL}"
+        advice = advice if what.endswith("start") else _AGAIN
         return MineRLServerError(
             f"the process that runs the environment ({self.command}) {what}{ended}{self._tail()}"
             f"{advice}"

@@ -1,7 +1,9 @@
 """The paper's Minecraft training: cloning by sub-task, fine-tuning by sub-task, the manager.
 
 Without an environment only the first stage runs. Every finished agent is a file; a training that is
-stopped goes on with the first that is missing, from where that one was saved last.
+stopped goes on with the first that is missing, from where that one was saved last. Where episodes
+do not come to a sub-task, the best of its sub-agent so far is used and marked as unfinished; the
+same command takes it up again later.
 """
 
 from __future__ import annotations
@@ -12,7 +14,10 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -27,17 +32,17 @@ from align_rudder.hierarchy.fine_tuning import (
     FineTuning,
     ManagerPractice,
     SubtaskPractice,
-    TunedAgent,
     fine_tune,
     success_rate,
 )
 from align_rudder.hierarchy.ppo import Losses, without_later
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.cloning import Cloning, clone_sub_agent
+from align_rudder.minerl.crashes import Crash, recovery_of
 from align_rudder.minerl.networks import FRAMES, new_manager, new_sub_agent
 from align_rudder.minerl.samples import FRAME_SKIP, Samples
 from align_rudder.minerl.segments import PoolSubTask
-from align_rudder.runs.checkpoint import Checkpoint, advised, load_tree, save_tree
+from align_rudder.runs.checkpoint import Checkpoint, advised, digest, load_tree, save_tree
 from align_rudder.runs.claim import claim
 from align_rudder.runs.interrupt import Stop, stop_on_signal
 from align_rudder.runs.lock import only_here
@@ -107,7 +112,7 @@ def train(
         progress: Whether to show progress bars.
 
     Returns:
-        How many agents were made; those that were there already are not counted.
+        How many agents were finished; those that were there already are not counted.
     """
     folder = Path(folder)
     for task in subtasks:
@@ -121,6 +126,8 @@ def train(
         claim(folder, configuration, file="training.json", empty=not any(folder.glob("*.npz")))
         if envs and world is not None:
             claim(folder, world, file="world.json", empty=not (folder / "world.json").exists())
+        if envs:
+            _write_crashes(folder, envs)
         trainer = _Trainer(folder, configuration, training, subtasks, envs, progress, stop)
         agents: list[Any] = []
         for k in range(len(subtasks)):
@@ -130,6 +137,20 @@ def train(
                 agents[k] = trainer.tune(k, agents)
             trainer.manage(agents)
     return trainer.made
+
+
+def _write_crashes(folder: Path, envs: Sequence[TrackedEnv]) -> None:
+    """Have every crash of the game written into `crashes.csv`, at the moment when it happens."""
+    columns = ["time", "environment", *Crash._fields]
+    rows, lock = Rows(folder / "crashes.csv", columns, ("time", "reason")), Lock()
+
+    def note(i: int, crash: Crash) -> None:
+        with lock:
+            rows.append([datetime.now().isoformat(timespec="seconds"), i, *crash])
+
+    for i, env in enumerate(envs):
+        if (recovery := recovery_of(env.env)) is not None:
+            recovery.on_crash = partial(note, i)
 
 
 @dataclass
@@ -155,7 +176,7 @@ class _Trainer:
         """Return the clone for a sub-task, given those for the sub-tasks before."""
         training, new = self.training, new_sub_agent(self._key(0, k))
 
-        def make(checkpoint: Checkpoint) -> Any:
+        def make(checkpoint: Checkpoint) -> tuple[Any, None]:
             segments = self.subtasks[k].segments
             samples = Samples(segments, cache, training.skip, training.frames)
             judge = self._judge(k, before) if self.envs else None
@@ -170,7 +191,7 @@ class _Trainer:
                     checkpoint,
                 )
             Rows(self.folder / f"cloning-{k}.csv", ["epoch", "loss", "score"]).write(found.curve)
-            return found.agent
+            return found.agent, None
 
         return self._agent(f"cloned-{k}.npz", new, make)
 
@@ -187,16 +208,20 @@ class _Trainer:
         )
 
     def tune(self, k: int, agents: Sequence[Any]) -> Any:
-        """Return the sub-agent of a sub-task after PPO."""
+        """Return the sub-agent of a sub-task after PPO, or the best so far if it is not reached."""
         practice, tuning = SubtaskPractice(k, agents, self.replays), self.training.tuning
         make = self._tuned(practice, tuning, f"fine-tuning {self._number(k)}", k)
         return self._agent(f"agent-{k}.npz", agents[k], make)
 
     def manage(self, agents: Sequence[Any]) -> Any:
-        """Return the manager of the sub-agents."""
-        new = new_manager(self._key(1), len(agents))
+        """Return the manager of the sub-agents; if these learned more since, it learns on too."""
+        new, of = new_manager(self._key(1), len(agents)), digest(list(agents))
+        path = self.folder / "manager.npz"
+        if path.is_file():
+            before, notes = self._load(path, new)
+            new = before if notes.get("agents", of) != of else new
         make = self._tuned(ManagerPractice(new, agents), self.training.managing, "manager")
-        return self._agent("manager.npz", new, make)
+        return self._agent("manager.npz", new, make, of)
 
     def _tuned(
         self,
@@ -204,7 +229,7 @@ class _Trainer:
         tuning: FineTuning,
         what: str,
         k: int | None = None,
-    ) -> Callable[[Checkpoint], Any]:
+    ) -> Callable[[Checkpoint], tuple[Any, str | None]]:
         """Return what makes an agent by PPO, shows how far it is, and writes down its curve.
 
         Args:
@@ -215,40 +240,65 @@ class _Trainer:
         """
         seed, name = self.training.seed + (k or 0), "manager" if k is None else k
 
-        def make(checkpoint: Checkpoint) -> Any:
+        def make(checkpoint: Checkpoint) -> tuple[Any, str | None]:
             with self._bar(what, tuning.steps) as show:
 
                 def log(steps: int, losses: Losses, reward: float) -> None:
                     show(steps, f"reward {reward:.4f}")
 
-                try:
-                    found = fine_tune(practice, self.envs, tuning, seed, log, checkpoint)
-                except UnreachedError as error:
-                    warn(f"sub-agent {name} stays as it was cloned: {error}")
-                    found = TunedAgent(practice.agent, [])
+                found = fine_tune(practice, self.envs, tuning, seed, log, checkpoint)
             Rows(self.folder / f"tuning-{name}.csv", ["steps", "rate"]).write(found.curve)
-            return found.agent
+            if found.unreached is not None:
+                warn(
+                    f"sub-agent {name} is not finished after {found.steps:,} of {tuning.steps:,} "
+                    f"steps: {found.unreached}. The best so far plays for it; the same command "
+                    "takes it up again"
+                )
+            return found.agent, found.unreached
 
         return make
 
-    def _agent(self, name: str, like: Any, make: Callable[[Checkpoint], Any]) -> Any:
-        """Return the agent in a file, made and saved if there is none."""
+    def _agent(
+        self,
+        name: str,
+        like: Any,
+        make: Callable[[Checkpoint], tuple[Any, str | None]],
+        of: str | None = None,
+    ) -> Any:
+        """Return the agent in a file, made and saved if there is none, or an unfinished one.
+
+        Args:
+            name: The file.
+            like: An agent of the same kind.
+            make: Returns the agent, and why it is not finished, or None.
+            of: What it was made of, a digest; the agent in a file is taken up again if that is
+                another one.
+        """
         path = self.folder / name
         if path.is_file():
-            _logger.info("%s is there already", name)
-            with advised():
-                return load_tree(path, like, self.configuration)[0]
+            agent, notes = self._load(path, like)
+            if not notes.get("unreached") and notes.get("agents", of) == of:
+                _logger.info("%s is there already", name)
+                return agent
+            _logger.info("%s is taken up again", name)
         if self.stop.asked:
             raise self.stop.interruption()
         under_way = self.folder / f"unfinished-{name}"
         checkpoint = Checkpoint(under_way, self.configuration, self.stop, beside=self._save_replays)
-        agent = make(checkpoint)
-        save_tree(path, agent, self.configuration)
+        agent, unreached = make(checkpoint)
+        notes = {"unreached": unreached} if unreached else {}
+        save_tree(path, agent, self.configuration, notes | ({"agents": of} if of else {}))
         self._save_replays()
-        checkpoint.remove()
-        self.made += 1
-        _logger.info("%s is trained", name)
+        if unreached is None:
+            checkpoint.remove()
+            self.made += 1
+            _logger.info("%s is trained", name)
         return agent
+
+    def _load(self, path: Path, like: Any) -> tuple[Any, dict[str, Any]]:
+        """Return an agent and its notes."""
+        with advised():
+            return load_tree(path, like, self.configuration)
 
     def _save_replays(self) -> None:
         if any(self.replays.kept):

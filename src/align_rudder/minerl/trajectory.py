@@ -20,6 +20,7 @@ import numpy as np
 from align_rudder.files import LARGEST, Anything, Archive, Array, Each, Whole, read_json
 from align_rudder.minerl.frames import count_frames, read_frames
 from align_rudder.minerl.spaces import (
+    BUTTONS,
     DIAMOND_REWARD,
     ENUMS,
     FORMATS,
@@ -309,7 +310,11 @@ def _part(name: str) -> str:
 def _kind(name: str) -> Array:
     """Return what an array of `rendered.npz` may be."""
     if name == "action$camera":
-        return Array("steps", 2, kinds="f", low=-LARGEST, high=LARGEST)
+        return Array("steps", 2, kinds="f", low=-180, high=180)
+    if name.startswith("observation$inventory$"):
+        return Array("steps+1", kinds="iu", low=0, high=2**31 - 1)
+    if _part(name) in BUTTONS:
+        return Array("steps", kinds="iu", low=0, high=1)
     if name == "reward":
         return Array("steps", kinds="f", low=-LARGEST, high=LARGEST)
     of_steps = "steps+1" if name.startswith("observation$") else "steps"

@@ -12,10 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from tqdm import tqdm
 
 from align_rudder.files import Whole, check_values
+from align_rudder.minerl.crashes import CrashRecovery
 from align_rudder.minerl.environment import MineRLEnv
 from align_rudder.minerl.spaces import BUTTONS, DO_NOTHING, ENUMS, HEADS, HELD, ITEMS, format_of
 from align_rudder.minerl.testing.scripted import scripted_action
@@ -64,7 +66,8 @@ def record_dataset(
     options = {**(world or {}), "version": version}
     settings = {"seed": seed, "noise": noise, "world": options}
     folders: list[Path] = []
-    with MineRLEnv(module="scripted", module_options=options) as env, only_here(root):
+    game = MineRLEnv(module="scripted", module_options=options)
+    with CrashRecovery(game) as env, only_here(root):
         folder = _claim(Path(root), version, settings)
         for i in tqdm(range(n), "recording", disable=not progress):
             start = f"v{version}_scripted_player-{i}_0-"
@@ -93,7 +96,7 @@ def _claim(root: Path, version: int, settings: dict[str, Any]) -> Path:
 
 
 def play(
-    env: MineRLEnv, seed: int, rng: np.random.Generator, noise: float, version: int
+    env: gym.Env[Any, Any], seed: int, rng: np.random.Generator, noise: float, version: int
 ) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
     """Play to the diamond; return the arrays of `rendered.npz` and the pictures (T+1).
 
@@ -115,6 +118,8 @@ def play(
             action = dict.fromkeys(BUTTONS, 0) | DO_NOTHING | {"camera": turn}
             goal = "diamond"
         obs, _, terminated, truncated, info = env.step(action)
+        if info.get("lost"):
+            raise ValueError(f"world {seed} cannot be recorded: {info['lost']}")
         over = terminated or truncated
         if goal != "diamond":
             at, patience = ITEMS.index(goal), patience - 1
