@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from small_recipes import GREEDY, small_recipe
 from toys import TAXI, corridor, paid_at_the_end, toy
 
 import align_rudder as ar
@@ -339,3 +340,14 @@ def test_poor_demonstrations_teach_and_more_of_them_more(seed):
         needed.append(result.episodes)
     assert needed[1] < 600
     assert needed[1] <= needed[0]
+
+
+def test_a_model_that_shares_no_symbol_with_the_table_is_refused():
+    """It would pay nothing, in silence."""
+    env, logs = small_recipe()
+    other = ar.AlignRudder().fit_events([["key", "door", "chest"]] * 4)
+    with pytest.raises(ValueError, match=r"knows 'chest'.*names 'A'.*share no symbol"):
+        learn_align_rudder(env.mdp, [], model=other, protocol=GREEDY)
+    with warnings.catch_warnings(action="ignore", category=ar.AlignRudderWarning):
+        known = ar.AlignRudder().fit_events([*logs, ["key", *logs[0]]])
+    learn_align_rudder(env.mdp, [], model=known, protocol=GREEDY)

@@ -1,5 +1,7 @@
 """The protocol: when a trial ends, what it begins with, and which demonstrations it refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from toys import corridor
@@ -94,3 +96,37 @@ def test_every_learner_refuses_what_is_no_trial(learn):
     for seed in (-1, 2**64):
         with pytest.raises(ValueError, match=f"seed={seed}"):
             learn(mdp, demos, seed=seed)
+
+
+@pytest.mark.parametrize("learn", [learn_q, learn_ircr, learn_rrd])
+@pytest.mark.parametrize(
+    "returns", [[], [np.nan], [np.inf], ["a"], "12", [[1.0]], [1.0, None], [True], 1.0, [1e300]]
+)
+def test_returns_that_set_no_target_are_refused(learn, returns):
+    mdp, _ = corridor(5)
+    with pytest.raises(ValueError, match="returns must be a list of finite numbers, at least one"):
+        learn(mdp, [], returns=returns)
+
+
+def test_a_target_that_every_episode_reaches_is_refused():
+    mdp, _ = corridor(5)
+    with pytest.raises(ValueError, match=r"target is -1.2, .* pays nothing below 0.*\[1.0\]"):
+        learn_q(mdp, [], returns=[-1.0])
+    lossy = replace(mdp, rewards=mdp.rewards - 1)
+    assert learn_q(lossy, [], returns=[-9.0], protocol=Protocol(max_episodes=10)).episodes == 10
+
+
+def test_an_environment_in_place_of_its_table_is_refused(rooms):
+    env, demos = rooms
+    with pytest.raises(ValueError, match="a TabularMDP is needed; give its mdp"):
+        learn_q(env, demos)
+    with pytest.raises(ValueError, match="no demonstrations were given"):
+        learn_q(env.mdp, None)
+
+
+def test_flags_are_flags():
+    mdp, demos = corridor(5)
+    with pytest.raises(ValueError, match="unbiased is 'x'"):
+        learn_rrd(mdp, demos, unbiased="x")
+    with pytest.raises(ValueError, match="absorbing is 'x'"):
+        learn_ircr(mdp, demos, absorbing="x")

@@ -8,9 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_recipes import GREEDY, small_recipe
 
-from align_rudder.baselines import learn_rounds
-from align_rudder.baselines.rounds import _anew, collecting, common_symbols, touring, visits
+from align_rudder.baselines import Protocol, learn_rounds
+from align_rudder.baselines.rounds import (
+    _anew,
+    collecting,
+    common_symbols,
+    losing,
+    touring,
+    visits,
+)
 from align_rudder.tasks import RecipesEnv
+from align_rudder.tasks.mdp import TabularMDP
 
 
 @given(st.text("abcd", max_size=12), st.integers(1, 3))
@@ -98,6 +106,47 @@ def test_it_begins_anew_with_the_same_and_with_more_kinds():
     assert list(_anew(lambda share: round(share, 3), 0.55))[:2] == [0.55, 0.5]
 
 
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=30))
+def test_what_is_lost_leaves_the_set_and_is_paid_back(happened):
+    held, state, total = set(), 0, 0.0
+    (following, paid), (back, repaid) = collecting(4), losing(4)
+    for kind, lost in happened:
+        pair = (back, repaid) if lost else (following, paid)
+        total += pair[1][state, kind]
+        state = pair[0][state, kind]
+        held = held - {kind} if lost else held | {kind}
+        rounds = len(held) == 4
+        held = set() if rounds else held
+        assert state == sum(2**k for k in held)
+        assert total % 4 == len(held)
+
+
+def test_of_a_tour_only_the_last_kind_can_be_lost():
+    following, paid = losing(3, any_order=False)
+    assert following.tolist() == [[0, 0, 2], [0, 1, 1], [2, 1, 2]]
+    assert paid.tolist() == [[0, 0, -1], [-1, 0, 0], [0, -1, 0]]
+
+
+def test_without_losses_being_told_of_them_changes_nothing():
+    env, logs = small_recipe(wrong="undo")
+    free = TabularMDP(
+        **{**vars(env.mdp), "labels": np.where(env.mdp.labels > 2, -1, env.mdp.labels)}
+    )
+    plain, told = (
+        learn_rounds(free, logs, any_order=True, undo=undo, protocol=GREEDY)
+        for undo in (None, env.undo)
+    )
+    np.testing.assert_array_equal(plain.q, told.q)
+
+
+def test_a_turn_with_more_kinds_than_are_learned_keeps_those_of_the_first():
+    names = RecipesEnv(2, items=13, distractors=0, size=5).symbols
+    logs = [names[:12]] * 3 + [names] * 17
+    env = RecipesEnv(2, items=13, distractors=0, size=5)
+    short = Protocol(max_episodes=60, evaluation_epsilon=0.0, evaluation_episodes=1)
+    learn_rounds(env.mdp, logs, any_order=True, share=0.9, turns=10, protocol=short)
+
+
 def test_what_cannot_be_meant_is_refused():
     world, logs = small_recipe()
     with pytest.raises(ValueError, match="share is 0"):
@@ -110,8 +159,21 @@ def test_what_cannot_be_meant_is_refused():
         with pytest.raises(ValueError, match=f"the {len(none)} logs hold no event"):
             learn_rounds(world.mdp, none)
     many = RecipesEnv(2, items=13, distractors=0)
-    with pytest.raises(ValueError, match=r"13 kinds of event .* at most 12 are learned"):
+    with pytest.raises(ValueError, match=r"13 kinds of event .* at most 12 .*any_order=False"):
         learn_rounds(many.mdp, ["ABCDEFGHIJKLM"] * 2, any_order=True)
+    with pytest.raises(ValueError, match=r"13 kinds of event .* larger share \(all logs hold 12\)"):
+        learn_rounds(many.mdp, ["ABCDEFGHIJKLM"] * 5 + ["ABCDEFGHIJKL"], any_order=True)
+    with pytest.raises(ValueError, match="mdp is RecipesEnv; a TabularMDP is needed; give its mdp"):
+        learn_rounds(world, logs)
+    with pytest.raises(ValueError, match="logs is None"):
+        learn_rounds(world.mdp, None)
+    with pytest.raises(ValueError, match="undo names 'lost Q', which the table does not name"):
+        learn_rounds(world.mdp, logs, undo={"lost Q": "A"})
+    with pytest.raises(ValueError, match="told by a dict"):
+        learn_rounds(world.mdp, logs, undo="auto")
+    spoiled, _ = small_recipe(wrong="undo")
+    with pytest.raises(ValueError, match="they lose again"):
+        learn_rounds(spoiled.mdp, [["A", "lost A"]] * 2, undo=spoiled.undo)
     with pytest.raises(ValueError, match="logs hold 'q', 'w', which the table does not name; it"):
         learn_rounds(world.mdp, [["q", "w"]] * 3)
     with pytest.raises(ValueError, match=r"logs\[0\] is 1; a sequence of symbols"):

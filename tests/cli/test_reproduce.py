@@ -11,8 +11,17 @@ from pathlib import Path
 import pytest
 
 from align_rudder.cli.main import main
+from align_rudder.studies.recipes.methods import METHODS as RECIPE_METHODS
 from align_rudder.studies.rooms import networks
-from align_rudder.studies.rooms.methods import COMPARED, FAIR
+from align_rudder.studies.rooms.methods import COMPARED, FAIR, LONGER, POOR, REPLAYED
+
+OF_OURS = {
+    "gamma": 0.99,
+    "learning_rate": 0.2,
+    "trace": 0.8,
+    "initial_mean": 0.02,
+    "settlement": "mean",
+}
 
 
 def command(folder, *more):
@@ -183,6 +192,7 @@ def test_key_chest_from_the_command_line(tmp_path, capsys):
         (["--trials", "0"], "trials is 0; a whole number from 1"),
         (["--max-episodes", "5"], "before its first evaluation"),
         (["--jobs", "0"], "number of trials at once"),
+        (["--jobs", "-5"], "jobs=-5: give the number of trials at once"),
         (["--backend", "ray", "--address", "127.0.0.1:1"], "no Ray cluster answers"),
         (["--address", "1.2.3.4:6379"], "add backend ray"),
         (["--hyperparameters", "none.json"], "`align-rudder tune` writes such a file"),
@@ -225,6 +235,8 @@ def test_wrong_hyperparameters_are_explained(tmp_path, capsys):
         (["networks", "--max-episodes", "9"], "no cap on episodes; its cap is --steps"),
         (["paper", "--steps", "9"], "--steps is of networks alone; the cap of paper is --max-epis"),
         (["paper", "--out", ""], "--out is empty"),
+        (["networks", "--steps", "0"], "--steps is 0; a whole number of at least 1"),
+        (["networks", "--steps", "-5"], "--steps is -5; a whole number of at least 1"),
     ],
 )
 def test_tune_refuses_what_it_would_not_look_at(tmp_path, monkeypatch, capsys, args, expected):
@@ -263,3 +275,43 @@ def test_a_search_of_no_trials_is_refused(search, tmp_path, capsys):
         assert main(["tune", search, "--trials", number, "--out", str(tmp_path / "x")]) == 2
         assert "--trials" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+
+
+def test_a_hyperparameter_out_of_its_range_claims_no_folder(tmp_path, capsys):
+    path = tmp_path / "h.json"
+    for study, method in (("recipes", "align-rudder"), ("rooms", "default")):
+        path.write_text(json.dumps({"parameters": {method: {**OF_OURS, "gamma": 7}}}))
+        given = ["--hyperparameters", str(path), "--out", str(tmp_path / "x")]
+        assert main(["reproduce", study, *given]) == 2
+        assert (
+            "['gamma'] is 7; a number at least 0 and at most 1 is needed" in capsys.readouterr().err
+        )
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_damaged_choice_of_a_search_says_that_its_trials_are_kept(tmp_path, capsys):
+    given = ["tune", "recipes", "--trials", "1", "--methods", "rounds", "--max-episodes", "10"]
+    given += ["--jobs", "1", "--out", str(tmp_path)]
+    assert main(given) == 0
+    path = tmp_path / "hyperparameters.json"
+    whole, trials = path.read_bytes(), (tmp_path / "trials.csv").read_bytes()
+    path.write_bytes(whole[:-20])
+    assert main(given) == 2
+    said = capsys.readouterr().err
+    assert "All trials are kept beside it: delete this file and give the same command" in said
+    assert "trials to run" not in said.split("trials to run", 2)[-1]
+    assert path.read_bytes() == whole[:-20]
+    path.unlink()
+    assert main(given) == 0
+    assert (path.read_bytes(), (tmp_path / "trials.csv").read_bytes()) == (whole, trials)
+
+
+def test_all_methods_that_a_study_knows_are_in_the_help(capsys):
+    for command, studies in (("reproduce", (POOR, LONGER, RECIPE_METHODS)), ("tune", (REPLAYED,))):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        said = "".join(
+            character for character in capsys.readouterr().out if character.isprintable()
+        )
+        squeezed = said.replace(" ", "").replace("│", "")
+        assert [n for names in studies for n in names if n not in squeezed] == []

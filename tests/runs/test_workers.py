@@ -40,9 +40,20 @@ def test_results_come_as_they_are_there():
     assert next(results) is None
 
 
+def killed(x):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_of_a_killed_worker_it_is_said_that_what_is_finished_is_kept():
+    with pytest.raises(RuntimeError, match=r"killed.*kept, the same command goes on.*--jobs 1"):
+        list(Workers(2).results([(killed, (0,)), (killed, (1,))]))
+
+
 def test_wrong_workers_are_explained():
     with pytest.raises(ValueError, match="number of trials at once"):
         Workers(0)
+    with pytest.raises(ValueError, match="jobs=-5: give the number of trials at once"):
+        Workers(-5)
     with pytest.raises(ValueError, match="add backend ray"):
         Workers(1, address="1.2.3.4:6379")
     with pytest.raises(ValueError, match="no Ray cluster answers"):

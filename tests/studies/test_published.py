@@ -17,6 +17,16 @@ def test_the_pages_of_results_hold_the_tables_of_the_results():
         assert tool["filled"](page) == page.read_text()
 
 
+def test_the_page_says_whether_the_time_is_as_was_aimed_at():
+    tool = runpy.run_path(str(ROOT / "tools" / "results_page.py"))
+    studies = [path.parent.name for path in (ROOT / "results").glob("*/time.json")]
+    shown = [name for name in studies if not name.startswith("tune")]
+    minutes = {name: tool["time_of"](name)[1] / 60 for name in shown}
+    page = (ROOT / "docs" / "reproduction.md").read_text()
+    assert ("is **missed**; without the networks" in page) == (sum(minutes.values()) > 120)
+    assert sum(minutes.values()) - minutes["networks"] <= 120
+
+
 def diamond_rows(name):
     """Return the rows of a folder of trainings, after its table is found to follow from them."""
     from align_rudder.studies.diamond.tables import results_rows, results_table
@@ -174,7 +184,7 @@ def test_the_readme_shows_the_means():
         shown = [f"**{n}**" for n in numbers] if method == "defaults" else numbers
         assert f" | {' | '.join(shown)} |\n" in text, method
 
-    elsewhere = {"ircr-absorbing", "consensus-alone", "median-in-turn"}
+    elsewhere = {"ircr-absorbing", "consensus-alone", "median-in-turn"}  # in the table of the page
     lengths = [(8, 9), (12, 9), (24, 9), (8, 25), (12, 25), (24, 25)]
     for method in {name for name, *_ in found} - elsewhere:
         mine = [found[method, *task, 0.0, 0] for task in lengths]

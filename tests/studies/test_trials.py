@@ -1,13 +1,19 @@
 """Finished trials come back, are counted once, and belong to one configuration."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rooms_trials import trial_record
 
 from align_rudder.runs.workers import Workers
+from align_rudder.studies.key_chest import Detection
+from align_rudder.studies.recipes.trials import RecipeTrial
 from align_rudder.studies.rooms.trials import TrialRecord
-from align_rudder.studies.trials import open_trials
+from align_rudder.studies.trials import Trials, open_trials
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def opened(folder, config=None):
@@ -74,3 +80,66 @@ def test_a_line_that_is_not_a_trial_is_named(tmp_path):
     path.write_bytes(whole + b"4,0.01,fifteen,2,bc-q,-1,0.2,0,50,1,350,\n")
     with pytest.raises(ValueError, match=r"line 3 of .*fifteen.*delete that line"):
         opened(tmp_path).__enter__()
+
+
+CAPPED = {"protocol": {"max_episodes": 3000, "evaluate_every": 10}}
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ((4000, True, 9000), "above the cap of 3000"),
+        ((4000, False, 9000), "above the cap of 3000"),
+        ((2990, False, 9000), "not solved, and episodes is 2990 instead of the cap"),
+        ((0, True, 9000), "solved after 0 episodes"),
+        ((15, True, 9000), "judged after every 10"),
+        ((20, True, 19), "19 steps in 20 episodes"),
+        ((20, True, 0), "steps is 0"),
+    ],
+)
+def test_a_trial_that_cannot_have_ended_so_is_named(tmp_path, row, why):
+    episodes, solved, steps = row
+    with opened(tmp_path, CAPPED) as trials:
+        trials.add(trial_record(0, 3000))
+        trials.add(replace(trial_record(1), episodes=episodes, solved=solved, steps=steps))
+    with pytest.raises(ValueError, match=rf"line 3 of .*trials\.csv .*{why}.*delete that line"):
+        opened(tmp_path, CAPPED).__enter__()
+
+
+def test_two_ends_of_one_trial_are_refused(tmp_path):
+    with opened(tmp_path) as trials:
+        for one in (trial_record(0, 50), trial_record(1, 50), trial_record(0, 60)):
+            trials.add(one)
+    with pytest.raises(ValueError, match=r"lines 2 and 4 of .*different ends; delete both"):
+        opened(tmp_path).__enter__()
+
+
+@pytest.mark.parametrize("wrong", [b"\x80\xff\x00\x13", b"\0" * 40, b"4," * 40, b"4,0.01\x07"])
+def test_what_is_no_torn_row_is_not_dropped(tmp_path, wrong):
+    with opened(tmp_path) as trials:
+        trials.add(trial_record(0))
+    path = tmp_path / "trials.csv"
+    whole = path.read_bytes() + wrong
+    path.write_bytes(whole)
+    with pytest.raises(
+        ValueError, match=r"line 3 of .*trials\.csv has no end and is not the begin"
+    ):
+        opened(tmp_path).__enter__()
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "folder", sorted(RESULTS.glob("*/trials.csv")), ids=lambda p: p.parent.name
+)
+def test_all_that_is_committed_may_be(folder):
+    name = folder.parent.name
+    if "networks" in name:
+        pytest.importorskip("stable_baselines3")
+        from align_rudder.studies.networks.trials import NetworkTrial as Kind
+    elif "recipes" in name:
+        Kind = RecipeTrial
+    else:
+        Kind = Detection if name == "key-chest" else TrialRecord
+    trials = Trials(folder.parent, Kind)
+    trials.check(json.loads((folder.parent / "config.json").read_text()))
+    assert trials.found

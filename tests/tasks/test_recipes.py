@@ -173,8 +173,34 @@ def test_the_wrapper_sees_what_happens_by_a_function():
         ({"length": 0}, "length is 0"),
         ({"wrong": "explode"}, "'nothing', 'undo'"),
         ({"size": 3, "items": 6, "distractors": 4}, "do not fit"),
+        ({"seed": -1}, "seed is -1; a whole number from 0"),
+        ({"seed": None}, "seed is None"),
+        ({"seed": 1.5}, "seed is 1.5"),
+        ({"seed": [1, -2]}, "seed is -2"),
+        ({"recipe_seed": None}, "recipe_seed is None"),
+        ({"horizon": 2.5}, "horizon is 2.5; a whole number of at least 1"),
+        ({"horizon": 0}, "horizon is 0"),
     ],
 )
 def test_wrong_arguments_are_named(wrong, message):
     with pytest.raises(ValueError, match=message):
         RecipesEnv(**wrong)
+
+
+@pytest.mark.parametrize("detours", [-1, 2, float("nan"), "x"])
+def test_a_log_takes_a_share_of_detours(detours):
+    with pytest.raises(ValueError, match=r"detours is .*at least 0 and at most 1"):
+        RecipesEnv(2).log(detours=detours)
+    with pytest.raises(ValueError, match="seed is -1"):
+        RecipesEnv(2).log(-1)
+
+
+@pytest.mark.parametrize("action", [-1, 4, 1.5, np.float64(1.0), np.array([0, 1]), "x", None])
+def test_an_action_that_there_is_not_is_named_and_nothing_happens(action):
+    env = RecipesEnv(2, horizon=1)
+    with pytest.raises(gym.error.ResetNeeded):
+        env.step(action)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"action is .*; a whole number from 0 to 3 is needed"):
+        env.step(action)
+    assert env.step(np.array([1]))[3]  # the first step that counts

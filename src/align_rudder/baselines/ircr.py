@@ -12,7 +12,7 @@ from align_rudder.baselines.protocol import Protocol, Result, Trial
 from align_rudder.baselines.replay import next_slot
 from align_rudder.baselines.trajectories import filled, learn_and_replay, new_memory, play
 from align_rudder.episodes import Episode
-from align_rudder.files import Number, Whole, check_values
+from align_rudder.files import Flag, Number, Whole, check_values
 from align_rudder.tasks.mdp import TabularMDP
 
 __all__ = ["guide", "learn_ircr", "tally"]
@@ -119,6 +119,7 @@ def learn_ircr(
         the last step of an episode that ended by itself is paid r_g / (1 − γ), so that an end is
         worth what the episodes were that came to it.
     """
+    check_values(absorbing=(absorbing, Flag()))
     check_values(
         learning_rate=(learning_rate, Number(above=0, high=1)),
         trace=(trace, Number(0, 1)),

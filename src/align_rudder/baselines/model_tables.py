@@ -129,12 +129,22 @@ def events_of(
         event_of = np.arange(encoder.n_events + 1)
     elif isinstance(base, SymbolEvents) and mdp.symbols:
         event_of, labels = base.encode_sequence(mdp.symbols), mdp.labels.astype(np.int64)
+        if base.n_events and (event_of >= base.n_events).all():
+            raise ValueError(
+                f"the model knows {_some(base.symbols_)}, and the table names "
+                f"{_some(mdp.symbols)}: they share no symbol, so that nothing would be paid; give "
+                "a model of logs with the names of this table"
+            )
         event_of = np.where(event_of >= base.n_events, encoder.n_events, event_of)
     else:
         event_of = _events_of_states(base, mdp.n_states)
     undoes = model.tables_.undoes
     undoes = _NO_EVENTS[4] if undoes is None else undoes
     return event_of, labels, level, done, undoes
+
+
+def _some(symbols: Sequence[Any]) -> str:
+    return ", ".join([*map(repr, symbols[:5]), *(["…"] if len(symbols) > 5 else [])])
 
 
 def _events_of_states(events: EventEncoder, n_states: int) -> np.ndarray:

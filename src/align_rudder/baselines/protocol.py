@@ -12,7 +12,8 @@ import numpy as np
 
 from align_rudder.baselines.kernels import evaluate, seeded
 from align_rudder.episodes import Episode
-from align_rudder.files import Number, Whole, check_values
+from align_rudder.files import LARGEST, Number, Whole, check_values
+from align_rudder.files import shown as shown_value
 from align_rudder.tasks.mdp import TabularMDP, best_return
 
 __all__ = ["OptimalProtocol", "Protocol", "Result", "Trial", "behavioural_cloning"]
@@ -120,7 +121,10 @@ class Trial:
     ) -> None:
         if isinstance(demonstrations, Episode):
             raise ValueError("one Episode was given; give a list of demonstrations")
-        if not demonstrations and returns is None:
+        if not isinstance(mdp, TabularMDP):
+            hint = "; give its mdp" if isinstance(getattr(mdp, "mdp", None), TabularMDP) else ""
+            raise ValueError(f"mdp is {type(mdp).__name__}; a TabularMDP is needed{hint}")
+        if demonstrations is None or (not demonstrations and returns is None):
             raise ValueError("no demonstrations were given; they set the return to reach")
         if not isinstance(seed, Integral) or not 0 <= seed < 2**63:
             raise ValueError(f"seed={seed} must be a whole number from 0 to 2^63 − 1")
@@ -142,8 +146,14 @@ class Trial:
             np.flatnonzero(mdp.starts),
         )
         self.rng = seeded(self.seed)
-        shown = [e.ret for e in demonstrations] if returns is None else returns
+        shown = [e.ret for e in demonstrations] if returns is None else _finite(returns)
         self.target = self.protocol.goal(mdp, shown)
+        if returns is not None and self.target < 0 <= mdp.rewards.min():
+            raise ValueError(
+                f"the returns have the mean {np.mean(shown):g}, so the target is "
+                f"{self.target:g}, but this table pays nothing below 0: every episode would reach "
+                "it; give returns of successful runs, [1.0] where success is paid 1"
+            )
 
     def cloned(self, scale: float, mean: float = 0.0) -> np.ndarray:
         """Return a Q-table initialised by `behavioural_cloning`."""
@@ -176,6 +186,21 @@ class Trial:
             solved = curve[-1] >= self.target
         episodes = len(curve) * p.evaluate_every if solved else p.max_episodes
         return Result(episodes, solved, np.array(curve), steps, q)
+
+
+def _finite(returns: Any) -> list[float]:
+    """Return the returns that set the target, each seen to be a finite number."""
+    needed = "returns must be a list of finite numbers, at least one, as [1.0]"
+    if isinstance(returns, str | bytes):
+        raise ValueError(f"{needed}; {shown_value(returns)} was given")
+    try:
+        found = np.asarray(returns)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{needed}; {shown_value(returns)} was given") from error
+    real = found.dtype.kind in "iuf"
+    if found.ndim != 1 or not len(found) or not real or not (np.abs(found) <= LARGEST).all():
+        raise ValueError(f"{needed}; {shown_value(returns)} was given")
+    return found.astype(float).tolist()
 
 
 def _whole_numbers(name: str, values: Any, n: int, i: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from align_rudder.baselines.turns import Turns
 from align_rudder.files import Flag, Number, Whole, check_values
 from align_rudder.settlement import Settlement
 from align_rudder.tasks.mdp import TabularMDP
+from align_rudder.undo import check_undo
 from align_rudder.validation import check_sequences
 
-__all__ = ["collecting", "common_symbols", "learn_rounds", "touring", "visits"]
+__all__ = ["collecting", "common_symbols", "learn_rounds", "losing", "touring", "visits"]
 
 _MOST = 12  # kinds of which every set is a state
 
@@ -80,6 +81,26 @@ def collecting(n_kinds: int) -> tuple[np.ndarray, np.ndarray]:
     return (state | bit) % every, ((state & bit) == 0).astype(float)
 
 
+def losing(n_kinds: int, any_order: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """Return what follows and is paid where a kind is lost: what it was paid is taken back.
+
+    In any order it is then missing from the set, in a tour it is the next again.
+
+    Example:
+        >>> following, paid = losing(2)
+        >>> following.tolist(), paid.tolist()
+        ([[0, 0], [0, 1], [2, 0]], [[0.0, 0.0], [-1.0, 0.0], [0.0, -1.0]])
+    """
+    if any_order:
+        state, bit = np.arange(2**n_kinds - 1)[:, None], 2 ** np.arange(n_kinds)
+        held = (state & bit) > 0
+        return state & ~bit, 0.0 - held
+    at = np.arange(n_kinds)
+    following = np.tile(at[:, None], (1, n_kinds))
+    following[at, at - 1] = (at - 1) % n_kinds
+    return following, 0.0 - np.eye(n_kinds)[at - 1]
+
+
 def learn_rounds(
     mdp: TabularMDP,
     logs: Sequence[Sequence[Hashable]],
@@ -91,6 +112,7 @@ def learn_rounds(
     settlement: Settlement | str | None = "mean",
     share: float = 0.8,
     any_order: bool = False,
+    undo: Mapping[Hashable, Hashable] | None = None,
     turns: int | None = 300,
     initial_mean: float = 0.02,
     protocol: Protocol | None = None,
@@ -114,6 +136,9 @@ def learn_rounds(
         share: A kind counts if this share of the logs holds it.
         any_order: Whether a round may be in any order; then the set of kinds that were seen in it
             is known, else the next one.
+        undo: From the symbol of an event to that of the kind that it takes back: what that was paid
+            is then taken back, too, and the kind is to be collected again, as `AlignRudder(undo=…)`
+            does for ours. Of None only what is collected is known.
         turns: Episodes after which, if no evaluation was a success, it begins anew, with kinds that
             fewer logs hold every other time; None to go on.
         initial_mean: Mean value of an action at first.
@@ -129,35 +154,82 @@ def learn_rounds(
     )
     if turns is not None:
         check_values(turns=(turns, Whole(1)))
-    logs = check_sequences(logs, "logs")
-    if not any(logs):
-        raise ValueError(f"the {len(logs)} logs hold no event; give at least one that does")
-    unknown = set().union(*logs) - set(mdp.symbols)
-    if unknown:
-        raise ValueError(
-            f"the logs hold {', '.join(map(repr, sorted(unknown, key=str)[:5]))}, which the table "
-            f"does not name; it has {', '.join(map(repr, mdp.symbols)) or 'no events'}"
-        )
+    if isinstance(undo, str):
+        raise ValueError(f"undo={undo!r}: rounds must be told by a dict, as in {{'lost A': 'A'}}")
+    check_undo(undo)
+    lost_by = dict(undo or {})
+    logs = _checked(mdp, logs, lost_by)
     trial = Trial(mdp, [], protocol, seed, [1.0] * len(logs))
     initial = trial.cloned(0.0, initial_mean)
     rule = trace_rule(learning_rate, trace, gamma)
+    collected = [[symbol for symbol in log if symbol not in lost_by] for log in logs]
 
-    def tables(share: float) -> Tables:
-        kinds = common_symbols(logs, share)
+    def tables(asked: float) -> Tables:
+        kinds = common_symbols(collected, asked)
+        if any_order and len(kinds) > _MOST and asked < share:
+            kinds = common_symbols(collected, share)
         if any_order and len(kinds) > _MOST:
-            raise ValueError(
-                f"{len(kinds)} kinds of event are in {share:.0%} of the logs, and every set of "
-                f"them is a table of its own; at most {_MOST} are learned: give a larger share"
-            )
+            raise ValueError(_too_many(collected, kinds, share))
+        symbols = [*kinds]
         following, paid = (collecting if any_order else touring)(len(kinds))
-        made = np.mean([_earned(log, kinds, following, paid) for log in logs])
-        profile = automaton_of(mdp, kinds, following, paid / made, kind)
+        lost = [(symbol, kinds.index(k)) for symbol, k in lost_by.items() if k in kinds]
+        if lost:
+            back, repaid = losing(len(kinds), any_order)
+            symbols += [symbol for symbol, _ in lost]
+            columns = [k for _, k in lost]
+            following = np.hstack([following, back[:, columns]])
+            paid = np.hstack([paid, repaid[:, columns]])
+        made = np.mean([_earned(log, symbols, following, paid) for log in logs])
+        if made <= 0:
+            raise ValueError(
+                "what the logs collect they lose again, so that nothing of it is paid; give logs "
+                "of successful runs, or another undo"
+            )
+        profile = automaton_of(mdp, symbols, following, paid / made, kind)
         return tables_of(trial, initial, profile, len(following), rule)
 
     begun = tables(share)
     if turns is None:
         return trial.run(*begun)
     return Turns([begun], _anew(tables, share), turns, 0.0, trial.target).run(trial)
+
+
+def _checked(mdp: TabularMDP, logs: Any, undo: Mapping[Hashable, Hashable]) -> list[list[Hashable]]:
+    """Return the logs as lists, or say what is wrong with them, the table or undo."""
+    if not isinstance(mdp, TabularMDP):
+        hint = "; give its mdp" if isinstance(getattr(mdp, "mdp", None), TabularMDP) else ""
+        raise ValueError(f"mdp is {type(mdp).__name__}; a TabularMDP is needed{hint}")
+    if logs is None:
+        raise ValueError("logs is None; a list of sequences of symbols is needed")
+    logs = check_sequences(logs, "logs")
+    if not any(logs):
+        raise ValueError(f"the {len(logs)} logs hold no event; give at least one that does")
+    for what, symbols in (("the logs hold", set().union(*logs)), ("undo names", _both(undo))):
+        unknown = symbols - set(mdp.symbols)
+        if unknown:
+            raise ValueError(
+                f"{what} {', '.join(map(repr, sorted(unknown, key=str)[:5]))}, which the table "
+                f"does not name; it has {', '.join(map(repr, mdp.symbols)) or 'no events'}"
+            )
+    return logs
+
+
+def _both(undo: Mapping[Hashable, Hashable]) -> set[Hashable]:
+    return {*undo, *undo.values()}
+
+
+def _too_many(logs: list[list[Any]], kinds: list[Any], share: float) -> str:
+    """Return what to say of more kinds than there can be sets of."""
+    text = (
+        f"{len(kinds)} kinds of event are in {share:.0%} of the logs, and every set of them is a "
+        f"table of its own; at most {_MOST} are learned: "
+    )
+    fewest = len(common_symbols(logs, 1.0))
+    if share < 1 and fewest <= _MOST:
+        return f"{text}give a larger share (all logs hold {fewest})"
+    return (
+        f"{text}{fewest} of them are in all logs, so give any_order=False, or logs of fewer kinds"
+    )
 
 
 def _anew(tables: Any, share: float) -> Iterator[Tables]:

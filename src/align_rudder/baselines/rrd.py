@@ -13,7 +13,7 @@ from align_rudder.baselines.protocol import Protocol, Result, Trial
 from align_rudder.baselines.replay import next_slot
 from align_rudder.baselines.trajectories import drawn, learn_and_replay, new_memory, play
 from align_rudder.episodes import Episode
-from align_rudder.files import Number, Whole, check_values
+from align_rudder.files import Flag, Number, Whole, check_values
 from align_rudder.tasks.mdp import TabularMDP
 
 __all__ = ["decompose", "learn_rrd", "subsequence"]
@@ -148,6 +148,7 @@ def learn_rrd(
         reward_rate=(reward_rate, Number(above=0, high=1)),
         length=(length, Whole(1)),
         updates=(updates, Whole(1)),
+        unbiased=(unbiased, Flag()),
         replays=(replays, Whole(0)),
         capacity=(capacity, Whole(1)),
     )

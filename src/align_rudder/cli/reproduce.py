@@ -17,7 +17,16 @@ from align_rudder.studies.networks.settings import NETWORKS
 from align_rudder.studies.recipes.methods import METHODS as RECIPE_METHODS
 from align_rudder.studies.recipes.methods import TUNED
 from align_rudder.studies.recipes.settings import RECIPES
-from align_rudder.studies.rooms.methods import COMPARED, FAIR, KEY_CHEST, MODELS, VARIANTS
+from align_rudder.studies.rooms.methods import (
+    COMPARED,
+    FAIR,
+    KEY_CHEST,
+    LONGER,
+    MODELS,
+    POOR,
+    REPLAYED,
+    VARIANTS,
+)
 from align_rudder.studies.rooms.settings import EXPERIMENTS, PAPERS, SEARCHES
 
 if TYPE_CHECKING:
@@ -34,7 +43,9 @@ __all__ = ["Reproduce", "Tune"]
 
 _METHODS = (
     f"Methods to run: {', '.join(COMPARED)}; variants of Align-RUDDER: {', '.join(VARIANTS)}; of "
-    f"rooms, poor, stochastic and scaling: {', '.join(FAIR)}; of {KEY_CHEST}: "
+    f"rooms, poor, stochastic and scaling: {', '.join(FAIR)}; of poor also "
+    f"{', '.join(name for name in POOR if name not in FAIR)}; of scaling also "
+    f"{', '.join(name for name in LONGER if name not in FAIR)}; of {KEY_CHEST}: "
     f"{', '.join(MODELS)}; of {RECIPES}: {', '.join(RECIPE_METHODS)}; of {NETWORKS}: "
     f"{', '.join(NETWORK_METHODS)}. All of the study if left out. The LSTMs need the extra jax, "
     f"{NETWORKS} the extra networks."
@@ -157,6 +168,7 @@ class Tune(_Parallel):
         tuple[str, ...],
         tyro.conf.arg(
             help=f"Methods: {', '.join(COMPARED)}; of rooms and poor: {', '.join(FAIR)}; of "
+            f"poor also {', '.join(REPLAYED)}; of "
             f"{RECIPES}: {', '.join(TUNED)}; of {NETWORKS}: "
             f"{', '.join(NETWORK_METHODS)}; all if left out."
         ),
@@ -181,7 +193,7 @@ class Tune(_Parallel):
 
         check_outputs(self.json)
         check_folder(self.out)
-        check_least(self, trials=1)
+        check_least(self, trials=1, steps=1)
         if self.search != NETWORKS and self.steps is not None:
             raise ValueError(
                 f"--steps is of {NETWORKS} alone; the cap of {self.search} is --max-episodes"

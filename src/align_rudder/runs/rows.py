@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from align_rudder.files import Anything, Each, parse_json, read_text, write_whole
+from align_rudder.files import Anything, Each, parse_json, read_text, shown, write_whole
 
 __all__ = ["JsonRows", "Rows", "read_rows"]
 
@@ -47,7 +47,30 @@ class Rows:
                 f"{self.path} has the columns {', '.join(head)}; {', '.join(self.columns)} are "
                 "needed. Put back a copy, or give another folder (--out)"
             )
+        if head:
+            self._check_torn()
         return rows
+
+    def _check_torn(self) -> None:
+        """Refuse what comes after the last whole line, unless it may be the beginning of a row.
+
+        That is dropped, as a process that is killed leaves it; anything else is not ours to drop.
+        """
+        data = self.path.read_bytes()
+        number, torn = data.count(b"\n") + 1, data[data.rfind(b"\n") + 1 :]
+        text = torn.decode("utf-8", errors="replace").removesuffix("\ufffd")
+        values = next(csv.reader([text]), []) if text.isprintable() else None
+        known = zip(self.columns, (values or [])[:-1])
+        if (
+            values is None
+            or "\ufffd" in text
+            or len(values) > len(self.columns)
+            or any(name not in self.text and not _is_number(value) for name, value in known)
+        ):
+            raise ValueError(
+                f"line {number} of {self.path} has no end and is not the beginning "
+                f"of a row ({shown(torn)}); delete it, or put back a copy"
+            )
 
     def append(self, row: Sequence[object]) -> None:
         """Add a row; it is on disk when this returns, whole or not at all."""

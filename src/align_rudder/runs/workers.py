@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from align_rudder.files import Whole
 from align_rudder.runs.parent import end_with
@@ -36,9 +37,11 @@ class Workers:
     address: str | None = None
 
     def __post_init__(self) -> None:
-        if self.jobs == 0:
-            raise ValueError("jobs=0: give the number of trials at once, or -1 for all cores")
-        Whole(-_MOST, _MOST).check(self.jobs, "jobs")
+        if self.jobs != -1 and isinstance(self.jobs, int) and self.jobs < 1:
+            raise ValueError(
+                f"jobs={self.jobs}: give the number of trials at once, or -1 for all cores"
+            )
+        Whole(-1, _MOST).check(self.jobs, "jobs")
         if self.address is not None and self.backend != "ray":
             raise ValueError(f"address={self.address!r} is that of a Ray cluster; add backend ray")
         _check_address(self.address)
@@ -60,7 +63,14 @@ class Workers:
             warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
             # When work is interrupted, what is under way is given up.
             warnings.filterwarnings("ignore", r"\d+ tasks (which|have been)", UserWarning)
-            yield from parallel(delayed(call)(*arguments) for call, arguments in jobs)
+            try:
+                yield from parallel(delayed(call)(*arguments) for call, arguments in jobs)
+            except TerminatedWorkerError as error:
+                raise RuntimeError(
+                    "a worker process was killed, by someone or by the system where memory ran "
+                    "out: what is finished is kept, the same command goes on from there; where it "
+                    "happens again, give fewer at once (--jobs 1)"
+                ) from error
 
 
 def _ray_results(jobs: Iterable[Job], n_jobs: int, address: str | None) -> Iterator[Any]:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -81,6 +81,10 @@ class Detection:
     def row(self) -> list[str]:
         """Return the values as text."""
         return [*map(str, self.key), f"{self.detected:.6f}", f"{self.flagged:.6f}"]
+
+    def fault(self, config: Mapping[str, Any]) -> str:
+        """Return why no trial of a configuration ends like this; here each one may."""
+        return ""
 
     @classmethod
     def parse(cls, row: dict[str, str]) -> Self:

@@ -18,7 +18,16 @@ from align_rudder.runs.progress import tracked
 from align_rudder.runs.rows import Rows
 from align_rudder.runs.workers import Job, Workers
 
-__all__ = ["FORMAT", "TRIALS", "Record", "Scope", "Trials", "open_trials", "values_in"]
+__all__ = [
+    "FORMAT",
+    "TRIALS",
+    "Record",
+    "Scope",
+    "Trials",
+    "episodes_fault",
+    "open_trials",
+    "values_in",
+]
 
 FORMAT = 1
 """Raised when learners change, so that old and new trials are not mixed."""
@@ -74,6 +83,44 @@ class Record(Protocol):
         """Return the record of a row."""
         ...
 
+    def fault(self, config: Mapping[str, Any]) -> str:
+        """Return why no trial of a configuration ends like this; "" if one may."""
+        ...
+
+
+def episodes_fault(
+    episodes: int, solved: bool, steps: int, protocol: Mapping[str, Any] | None
+) -> str:
+    """Return why no trial that counts episodes ends like this; "" if one may.
+
+    Args:
+        episodes: Episodes to the target, or the cap.
+        solved: Whether the target was reached.
+        steps: Environment steps of learning.
+        protocol: How it was run and judged, as a folder's config.json has it; None if unknown.
+
+    Example:
+        >>> protocol = {"max_episodes": 3000, "evaluate_every": 10}
+        >>> episodes_fault(30, True, 700, protocol)
+        ''
+        >>> episodes_fault(4000, True, 90_000, protocol)
+        'episodes is 4000, above the cap of 3000'
+    """
+    if steps < 1:
+        return f"steps is {steps}, and every trial takes some"
+    if protocol is None:
+        return ""
+    cap, every = protocol["max_episodes"], protocol["evaluate_every"]
+    if episodes > cap:
+        return f"episodes is {episodes}, above the cap of {cap}"
+    if not solved and episodes != cap:
+        return f"it is not solved, and episodes is {episodes} instead of the cap of {cap}"
+    if solved and (episodes < every or episodes % every):
+        return f"it is solved after {episodes} episodes, and is judged after every {every}"
+    if solved and steps < episodes:
+        return f"it has {steps} steps in {episodes} episodes"
+    return ""
+
 
 R = TypeVar("R", bound=Record)
 _READERS: dict[type[Kind], Callable[[str], Any]] = {Whole: int, Number: float}
@@ -102,6 +149,7 @@ class Trials(Generic[R]):
         # A record checks its own values, so to the file they are all text.
         self._rows = Rows(folder / "trials.csv", list(kind.COLUMNS), text=kind.COLUMNS)
         self.found: dict[Key, R] = {}
+        self._lines: dict[Key, int] = {}
         for number, row in enumerate(self._rows.read(), 2):
             try:
                 record = kind.parse(row)
@@ -110,7 +158,21 @@ class Trials(Generic[R]):
                     f"line {number} of {self._rows.path} is not a trial ({error}); delete that "
                     "line, and the trial is run again"
                 ) from None
-            self.found[record.key] = record
+            if self.found.get(record.key, record) != record:
+                raise ValueError(
+                    f"lines {self._lines[record.key]} and {number} of {self._rows.path} are the "
+                    "same trial with different ends; delete both, and it is run again"
+                )
+            self.found[record.key], self._lines[record.key] = record, number
+
+    def check(self, config: Mapping[str, Any]) -> None:
+        """Raise a `ValueError` for a stored trial that cannot have ended as its row says."""
+        for key, number in self._lines.items():
+            if fault := self.found[key].fault(config):
+                raise ValueError(
+                    f"line {number} of {self._rows.path} is no trial of this study ({fault}); "
+                    "delete that line, and the trial is run again"
+                )
 
     def add(self, record: R) -> None:
         """Put a finished trial on disk."""
@@ -187,4 +249,5 @@ def open_trials(
     with only_here(folder):
         trials = Trials(Path(folder), kind)
         claim(folder, config, empty=not trials.found)
+        trials.check(config)
         yield trials

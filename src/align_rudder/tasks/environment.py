@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import index
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -12,6 +13,7 @@ import numpy as np
 from gymnasium import spaces
 
 from align_rudder.episodes import Episode
+from align_rudder.files import shown
 from align_rudder.tasks.mdp import TabularMDP, optimal_policy, rollout
 
 __all__ = ["TabularEnv"]
@@ -80,14 +82,29 @@ class TabularEnv(gym.Env[Any, Any]):
         """Take one step."""
         if self._state < 0:
             raise gym.error.ResetNeeded("the environment was stepped before reset; call reset()")
+        chosen = self._checked(action)
         self._t += 1
         u = self.np_random.random()
-        step = self.mdp.step(self._state, int(action), self._t, u)
+        step = self.mdp.step(self._state, chosen, self._t, u)
         self._state, reward, terminated = step
         truncated = not terminated and self._t >= self.mdp.horizon
         if self.render_mode == "human":
             self.render()
         return self._observe(self._state), reward, terminated, truncated, {}
+
+    def _checked(self, action: Any) -> int:
+        """Return an action as a number, or say which there are."""
+        single = action.item() if isinstance(action, np.ndarray) and action.size == 1 else action
+        try:
+            chosen = index(single)
+        except TypeError:
+            chosen = -1
+        if not 0 <= chosen < self.mdp.n_actions:
+            raise ValueError(
+                f"action is {shown(action)}; a whole number from 0 to {self.mdp.n_actions - 1} is "
+                "needed"
+            )
+        return chosen
 
     def optimal_policy(self) -> np.ndarray:
         """Return an optimal action for each state, computed once."""

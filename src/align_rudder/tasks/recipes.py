@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from align_rudder.events import EventEncoder
-from align_rudder.files import Choice, Flag, Whole, check_values
+from align_rudder.files import Choice, Flag, Maybe, Number, Whole, check_values
 from align_rudder.tasks.environment import TabularEnv
 from align_rudder.tasks.mdp import Outcome, TabularMDP
 from align_rudder.tasks.pictures import grid_picture
@@ -21,6 +21,14 @@ __all__ = ["RecipesEnv"]
 
 _MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 _LOST = "lost "
+_SEED = Whole(0, 2**63 - 1)
+
+
+def _check_seed(seed: int | Sequence[int]) -> None:
+    """Refuse a seed that is neither a whole number nor a sequence of them."""
+    several = isinstance(seed, list | tuple | np.ndarray) and len(seed)
+    for one in seed if several else [seed]:  # pyright: ignore[reportGeneralTypeIssues]
+        _SEED.check(one, "seed")
 
 
 class RecipesEnv(TabularEnv):
@@ -63,7 +71,10 @@ class RecipesEnv(TabularEnv):
             size=(size, Whole(2, 100)),
             hidden=(hidden, Flag()),
             wrong=(wrong, Choice(("nothing", "undo"))),
+            horizon=(horizon, Maybe(Whole(1))),
+            recipe_seed=(recipe_seed, _SEED),
         )
+        _check_seed(seed)
         if items + distractors >= size * size:
             raise ValueError(
                 f"{items} items and {distractors} distractors do not fit on {size} × {size} cells "
@@ -169,7 +180,7 @@ class RecipesEnv(TabularEnv):
         """Take one step; `info["happened"]` names what happened, if anything did."""
         before = self._state
         obs, reward, terminated, truncated, info = super().step(action)
-        label = int(self.mdp.labels[before, int(action), 0]) if before >= 0 else -1
+        label = int(self.mdp.labels[before, self._checked(action), 0])
         return obs, reward, terminated, truncated, {**info, "happened": self._name(label)}
 
     def _name(self, label: int) -> str:
@@ -182,6 +193,8 @@ class RecipesEnv(TabularEnv):
             seed: Seed of the detours.
             detours: Before each item, the probability of a detour over another station.
         """
+        check_values(detours=(detours, Number(0, 1)))
+        _check_seed(seed)
         rng = np.random.default_rng(np.append(self.layout_seed, seed))
         cell, stage, events = self.start, 0, []
         while stage < self.length:

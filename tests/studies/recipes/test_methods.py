@@ -17,6 +17,8 @@ from align_rudder.studies.recipes.methods import (
 from align_rudder.studies.recipes.settings import AXES, settings_of
 from align_rudder.studies.recipes.trials import LEARNERS
 
+UNTUNED = ["defaults", "consensus-alone", "replayed", "median-replayed", "collect-told-defaults"]
+
 
 @pytest.mark.parametrize("name", TUNED)
 def test_every_method_has_the_same_number_of_configurations_and_all_values_come(name):
@@ -32,8 +34,11 @@ def test_every_method_has_the_same_number_of_configurations_and_all_values_come(
 
 
 def test_what_is_not_tuned_has_the_defaults_of_the_library():
-    assert [name for name in METHODS if name not in TUNED] == ["defaults", "consensus-alone"]
-    assert chosen_parameters()["defaults"] == chosen_parameters()["consensus-alone"] == {}
+    chosen = chosen_parameters()
+    told = chosen.pop("collect-told")
+    assert [name for name in chosen if name not in TUNED] == UNTUNED
+    assert all(chosen[name] == {} for name in UNTUNED)
+    assert told == chosen["collect"]
 
 
 @pytest.mark.parametrize(
@@ -72,10 +77,15 @@ def test_a_file_of_parameters_replaces_those_of_its_methods(tmp_path):
 def test_settings_are_there_once_and_may_be_a_part():
     every = settings_of()
     with_logs = AXES[-1].methods
-    assert {"q-memory", "rrd", "ircr-absorbing", "gail-inventory"} == {*METHODS} - {*with_logs}
-    assert len({*every}) == len(every) == 16 * len(METHODS) + 8 * len(with_logs)
+    without_logs = {"q-memory", "rrd", "ircr-absorbing", "gail-inventory"}
+    replayed, told = {"replayed", "median-replayed"}, {"collect-told", "collect-told-defaults"}
+    assert without_logs | replayed | told == {*METHODS} - {*with_logs}
+    everywhere = len(METHODS) - 4
+    assert len({*every}) == len(every) == 18 * everywhere + 7 * 2 + 3 * 2 + 8 * len(with_logs)
+    assert {s.wrong for s in every if s.method in told} == {"undo"}
+    assert {s.wrong for s in every if s.method in replayed} == {"nothing"}
     assert {s.length for s in settings_of(["rrd"], [50])} == {12}
-    assert sum(len(axis.tasks) for axis in AXES) == 17 + 3 + 12
+    assert sum(len(axis.tasks) for axis in AXES) == 19 + 3 + 12
     with pytest.raises(ValueError, match="3 logs were asked for"):
         settings_of([], [3])
     with pytest.raises(ValueError, match="'dqfd' is not known"):

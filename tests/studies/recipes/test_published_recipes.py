@@ -2,6 +2,7 @@
 
 import csv
 import json
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,22 @@ from align_rudder.studies.recipes.methods import METHODS, chosen_parameters
 from align_rudder.studies.recipes.settings import FIRST_SEED, Setting
 from align_rudder.studies.recipes.study import configuration
 from align_rudder.studies.recipes.trials import RecipeTrial, run_trial
+from align_rudder.tasks import RecipesEnv
 
-FOLDER = Path(__file__).parents[3] / "results" / "recipes"
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / "results" / "recipes"
+
+
+def page_of(name):
+    return " ".join((ROOT / name).read_text().split())
+
+
+def power_of_ten(p):
+    """Return a p-value as the pages write it."""
+    digits, exponent = f"{p:.0e}".split("e")
+    return f"{digits}·10" + str(int(exponent)).translate(
+        str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +47,18 @@ def test_the_study_was_run_with_what_tuning_chose(config):
     protocol = Protocol(**config["protocol"])
     assert config == configuration(chosen_parameters(), protocol)
     tuned = json.loads((FOLDER.parent / "tune-recipes" / "hyperparameters.json").read_text())
-    untuned: dict[str, dict] = {"defaults": {}, "consensus-alone": {}}
-    assert {**tuned["parameters"], **untuned} == chosen_parameters()
+    chosen = chosen_parameters()
+    assert {name: chosen[name] for name in tuned["parameters"]} == tuned["parameters"]
+    others = {name: chosen[name] for name in chosen if name not in tuned["parameters"]}
+    assert others.pop("collect-told") == chosen["collect"]
+    assert not any(others.values())
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_committed_trial_run_again_is_the_same(name, config, rows):
     found = [RecipeTrial.parse(row) for row in rows if row["method"] == name]
-    for length, seed in ((4, FIRST_SEED + 3), (12, FIRST_SEED)):
+    told = name.startswith("collect-told")
+    for length, seed in ((4, FIRST_SEED + 3), (8 if told else 12, FIRST_SEED)):
         stored = next(t for t in found if t.setting.length == length and t.seed == seed)
         protocol = Protocol(**config["protocol"])
         assert run_trial(stored.setting, seed, config["parameters"][name], protocol) == stored
@@ -153,7 +172,94 @@ def test_where_time_is_short_the_order_decides(rows, task):
     assert (np.array(episodes_of(rows, "collect", **task)) < 3000).sum() <= 22
 
 
-def test_where_wrong_items_spoil_the_order_decides(rows):
+@pytest.mark.parametrize("length", [4, 6, 8])
+def test_where_wrong_items_spoil_the_order_decides(rows, length):
+    """Against rivals that are told what is lost, as ours is, too."""
+    task, told = {"length": length, "wrong": "undo"}, ("collect-told", "collect-told-defaults")
     for ours in ("align-rudder", "defaults"):
-        for rival in ("collect", "rounds", "unordered"):
-            assert p_value(rows, ours, rival, length=4, wrong="undo") < 1e-5
+        assert max(episodes_of(rows, ours, **task)) < 3000
+        for rival in ("collect", "rounds", "unordered", *told):
+            assert p_value(rows, ours, rival, **task) < (1e-4 if rival in told else 1e-5)
+
+
+def test_to_be_told_what_is_lost_helps_to_collect(rows):
+    told = "collect-told-defaults"
+    for length in (4, 6, 8):
+        assert p_value(rows, told, "collect", length=length, wrong="undo") < 1e-3
+
+
+def solved_of(rows, method, **task):
+    return int((np.array(episodes_of(rows, method, **task)) < 3000).sum())
+
+
+def test_the_pages_have_what_is_solved_where_wrong_items_spoil(rows):
+    def counts(method):
+        found = [solved_of(rows, method, length=n, wrong="undo") for n in (4, 6, 8)]
+        return "{}, {} and {}".format(*found)
+
+    page, readme = page_of("docs/reproduction.md"), page_of("README.md")
+    told = counts("collect-told-defaults")
+    assert f"they solve {told} of 40 tasks of 4, 6 and 8 items" in page
+    assert f"nothing is lost, {counts('collect-told')}; not told" in page
+    assert f"not told what is lost, {counts('collect')}. Ours solves all 40 of each" in page
+    assert f"it solves {told} of 40 recipes of 4, 6 and 8 items" in readme
+    for method in ("align-rudder", "defaults", "median", "common-subsequence", "shortest-log"):
+        assert counts(method) == "40, 40 and 40"
+    shown = [
+        p_value(rows, "defaults", "collect-told-defaults", length=n, wrong="undo")
+        for n in (4, 6, 8)
+    ]
+    assert "(p = {}, {} and {} against the better".format(*map(power_of_ten, shown)) in page
+
+
+def test_the_pages_have_what_replay_and_turns_change(rows):
+    tasks = [{"length": n, "pace": 9} for n in (8, 12, 24)]
+
+    def found(method):
+        medians = [f"{np.median(episodes_of(rows, method, **task)):.0f}" for task in tasks]
+        solved = [solved_of(rows, method, **task) for task in tasks]
+        return medians, solved
+
+    page = page_of("docs/reproduction.md")
+    (ours, solved), (plain, _) = found("replayed"), found("defaults")
+    (median, also), (alone, without) = found("median-replayed"), found("consensus-alone")
+    assert "the defaults need {}, {} and {} episodes".format(*ours) in page
+    assert "instead of {}, {} and {}, and solve {}, {} and {};".format(*plain, *solved) in page
+    assert "either, {}, {} and {} ({}, {} and {} solved)".format(*median, *also) in page
+    assert f"without them it is {alone[2]} ({without[2]} solved)" in page
+    readme = page_of("README.md")
+    assert f"Of the {plain[2]} episodes of our defaults at 24 items" in readme
+    assert f"without them it is {alone[2]}, {without[2]}/40" in readme
+    hard = {"length": 12, "detours": 1.0}
+    assert solved_of(rows, "align-rudder", **hard) == solved_of(rows, "defaults", **hard) == 40
+    assert solved_of(rows, "consensus-alone", **hard) == 39
+    assert solved_of(rows, "align-rudder", length=12, logs=2) == 38
+
+
+def test_the_page_has_what_an_agent_that_plans_solves(rows):
+    planned = json.loads((FOLDER / "planner.json").read_text())
+    page = (ROOT / "docs" / "reproduction.md").read_text()
+    table = page.split("<!-- planner -->")[1].split("<!-- end of planner -->")[0].splitlines()
+    rows_shown = [line for line in table if line.startswith(("| planned", "| learned"))]
+    shown = [[int(x) for x in line.split("|")[2:6]] for line in rows_shown]
+    names = ("tours", "shortest_log", "any_log", "median_string")
+    tasks = [{"length": row["length"], "pace": row["pace"]} for row in planned]
+    learned = [[solved_of(rows, name, **t) for t in tasks] for name in ("collect", "defaults")]
+    assert shown == [[row[name] for row in planned] for name in names] + learned
+    tours = [row["tours"] for row in planned]
+    text = page_of("README.md")
+    assert "solves {}, {} and {} of the recipes".format(*tours) in text
+    assert f"and {tours[3]} of those of 12 with 12 steps for each item" in text
+    assert "string {}, {} and {} in".format(*(row["median_string"] for row in planned)) in text
+
+
+def test_the_planner_is_right_about_a_small_recipe():
+    tool = runpy.run_path(str(ROOT / "tools" / "recipes_planner.py"))
+    env = RecipesEnv(3, items=3, distractors=1, size=4, horizon=60)
+    recipe = [env.symbols[item] for item in env.recipe]
+    assert tool["solves"](env, recipe)
+    assert not tool["solves"](env, recipe[:-1])
+    assert not tool["solves"](RecipesEnv(3, items=3, distractors=1, size=4, horizon=1), recipe)
+    found = tool["tours"](env)
+    assert len(found) == len({*found}) == 6
+    assert tool["solves"](env, found[0] * 3)

@@ -94,6 +94,39 @@ def test_replay_is_what_puts_rrd_ahead(poor):
             assert mannwhitneyu(ours, control, alternative="less").pvalue < 1e-7
 
 
+def power_of_ten(p):
+    """Return a p-value as the page writes it."""
+    digits, exponent = f"{p:.0e}".split("e")
+    return f"{digits}·10" + str(int(exponent)).translate(
+        str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    )
+
+
+def test_the_page_has_the_numbers_of_poor_demonstrations(poor):
+    page = " ".join((RESULTS.parent / "docs" / "reproduction.md").read_text().split())
+
+    def p_value(ours, other):
+        return mannwhitneyu(ours, other, alternative="less").pvalue
+
+    shown = [p_value(poor["default", s, 10], poor["default", s, 2]) for s in (0.3, 0.5, 0.7)]
+    assert "(p = {}, {} and {} at 30, 50 and 70 %)".format(*map(power_of_ten, shown)) in page
+    ours, control = "replayed", "q-lambda-replayed"
+    means = {key: f"{np.mean(episodes):.0f}" for key, episodes in poor.items()}
+    assert f"demonstrations {means[control, 0.3, 10]} against {means[ours, 0.3, 10]})" in page
+    two = (f"{means[control, s, 2]} against {means[ours, s, 2]}" for s in (0.5, 0.7))
+    assert "at 50 and 70 % ({}, {}; p".format(*two) in page
+    assert all(p_value(poor[ours, s, 2], poor[control, s, 2]) < 1e-7 for s in (0.5, 0.7))
+    with_five = p_value(poor[ours, 0.7, 5], poor[control, 0.7, 5])
+    assert f"with 5 at 70 % (p = {with_five:.3f})" in page
+    assert p_value(poor[control, 0.5, 10], poor[ours, 0.5, 10]) < 1e-3
+    pairs = (f"{means['conserved-80', 0.7, n]} against {means['default', 0.7, n]}" for n in (5, 10))
+    assert "at 70 % than those kept by evidence ({}, {})".format(*pairs) in page
+    failed = sum(e == 3000 for n in (2, 5, 10) for e in poor["untuned", 0.7, n])
+    assert (failed, "where four trials fail" in page) == (4, True)
+    assert sum(e == 3000 for e in poor["gail-discounted", 0.7, 2]) == 48
+    assert "48 of 50 trials at 70 % with 2 demonstrations" in page
+
+
 def test_the_page_has_the_medians_of_longer_rooms():
     page = " ".join((RESULTS.parent / "docs" / "reproduction.md").read_text().split())
     cells = json.loads((RESULTS / "scaling" / "summary.json").read_text())

@@ -106,6 +106,20 @@ class NetworkTrial:
         continued = [*self.curve, *[self.final] * points][:points]
         return POINT * sum(1 - rate for rate in continued)
 
+    def fault(self, config: Mapping[str, Any]) -> str:
+        """Return why no trial of a configuration ends like this; "" if one may."""
+        cap = config.get("steps")
+        if cap is None:
+            return ""
+        if not self.solved and self.steps != cap:
+            return f"it is not solved, and steps is {self.steps} instead of the cap of {cap}"
+        # The last rollout is played to its end.
+        if self.solved and not 0 < self.steps < cap + ENVIRONMENTS * ROLLOUT:
+            return f"it is solved after {self.steps} steps, and the cap is {cap}"
+        if self.solved and self.steps % POINT:
+            return f"it is solved after {self.steps} steps, and is judged after every {POINT}"
+        return ""
+
     @classmethod
     def parse(cls, row: dict[str, str]) -> Self:
         """Return the trial of a row."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from align_rudder.files import Whole
 from align_rudder.runs.workers import Workers
 from align_rudder.studies.choice import choose
 from align_rudder.studies.hyperparameters import add_parameters
@@ -53,6 +54,7 @@ def tune_networks(
     """
     check_methods(methods, METHODS)
     TRIALS.check(trials, "trials")
+    Whole(1).check(steps, "steps")
     grids = {name: method.configurations() for name, method in METHODS.items()}
     seeds = range(FIRST_SEED, FIRST_SEED + trials)
     settings = [

@@ -22,6 +22,7 @@ _AS_ANOTHER = (
     "common-subsequence",
     "median-in-turn",
 )  # lie on the median string's line where logs are clean
+_REPLAYED = ("replayed", "median-replayed")  # another learner: in the tables alone
 
 
 def length_figure(found: Sequence[Summary[Setting]], cap: int) -> Figure:
@@ -30,7 +31,7 @@ def length_figure(found: Sequence[Summary[Setting]], cap: int) -> Figure:
     On the left time is long, on the right it is short. Of methods that do the same on clean logs,
     one is shown.
     """
-    axes = [axis for axis in AXES if axis.name == "length"]
+    axes = [axis for axis in AXES if axis.name == "length" and axis.tasks[0].wrong == "nothing"]
     figure = Figure(figsize=(9.6, 5.2), layout="constrained")
     panels = figure.subplots(1, len(axes), sharey=True)
     for ax, axis in zip(panels, axes, strict=True):
@@ -61,7 +62,7 @@ def _means(ax: Axes, axis: Axis, found: Sequence[Summary[Setting]]) -> None:
              and s.setting.method == name),
             key=lambda s: s.setting.length,
         )  # fmt: skip
-        if not cells or name in _AS_ANOTHER:
+        if not cells or name in (*_AS_ANOTHER, *_REPLAYED):
             continue
         ours, x = name == OURS, [s.setting.length for s in cells]
         color = OKABE_ITO.get(method.color, method.color)

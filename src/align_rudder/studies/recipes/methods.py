@@ -40,12 +40,15 @@ class RecipeMethod(Method):
 
     Attributes:
         knows: What it is given beside the environment's reward and where it stands.
+        like: The method whose hyper-parameters it has, where it differs from that in what is given
+            alone; empty for its own.
         first: The configuration that is tried first: the learner's defaults for all that learn as
             ours does, for most others the best that was seen on the seeds of tuning while the lists
             were made. A method without a grid is not tuned.
     """
 
     knows: str
+    like: str = ""
     first: Mapping[str, Any]
 
     def configurations(self) -> list[dict[str, Any]]:
@@ -118,6 +121,22 @@ METHODS: dict[str, RecipeMethod] = {
         knows=f"{_LOGS}, its position",
         first={},
     ),
+    "replayed": RecipeMethod(
+        "Align-RUDDER, not tuned, replayed",
+        "#E39A4F",
+        "3",
+        {},
+        knows=f"{_LOGS}, its position",
+        first={},
+    ),
+    "median-replayed": RecipeMethod(
+        "median string of the logs, in order, not tuned, replayed",
+        "#9575CD",
+        "4",
+        {},
+        knows=f"{_LOGS}, its position",
+        first={},
+    ),
     "shortest-log": RecipeMethod(
         "shortest log, in order",
         "blue",
@@ -181,6 +200,23 @@ METHODS: dict[str, RecipeMethod] = {
         _ROUNDS,
         knows=f"{_LOGS}, which kinds this round has seen",
         first=_ROUNDS_FIRST,
+    ),
+    "collect-told": RecipeMethod(
+        "events without aligning, any order, told what is lost",
+        "#2E7D32",
+        "1",
+        {},
+        knows=f"{_LOGS}, which kinds this round holds",
+        like="collect",
+        first={},
+    ),
+    "collect-told-defaults": RecipeMethod(
+        "events without aligning, any order, told what is lost, not tuned",
+        "#66BB6A",
+        "2",
+        {},
+        knows=f"{_LOGS}, which kinds this round holds",
+        first={},
     ),
     "gail-events": RecipeMethod(
         "GAIL on events, absorbing end",
@@ -249,4 +285,4 @@ def chosen_parameters(path: str | os.PathLike[str] | None = None) -> dict[str, d
     found = read_parameters(str(files("align_rudder.studies.recipes") / "hyperparameters.json"))
     if path is not None:
         found = {**found, **read_parameters(path)}
-    return {name: found.get(name, {}) for name in METHODS}
+    return {name: found.get(method.like or name, {}) for name, method in METHODS.items()}

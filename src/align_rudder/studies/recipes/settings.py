@@ -86,9 +86,14 @@ class Axis:
     name: str
     title: str
     tasks: tuple[Setting, ...]
-    methods: tuple[str, ...] = tuple(METHODS)
+    methods: tuple[str, ...]
 
 
+_TOLD = ("collect-told", "collect-told-defaults")  # differ from others where something is lost
+_REPLAYED = ("replayed", "median-replayed")
+_EVERYWHERE = tuple(name for name in METHODS if name not in (*_TOLD, *_REPLAYED))
+_ON_CLEAN_LOGS = tuple(name for name in METHODS if name not in _TOLD)
+_SPOILED = tuple(name for name in METHODS if name not in _REPLAYED)
 _WITH_LOGS = (
     OURS,
     OURS_UNTUNED,
@@ -105,19 +110,36 @@ _WITH_LOGS = (
 )
 
 AXES = (
-    Axis("length", "items of the recipe, 10 logs", tuple(Setting(n) for n in (4, 8, 12, 24))),
+    Axis(
+        "length",
+        "items of the recipe, 10 logs",
+        tuple(Setting(n) for n in (4, 8, 12, 24)),
+        _ON_CLEAN_LOGS,
+    ),
     Axis(
         "length",
         f"items of the recipe, 10 logs, {TIGHT} steps for each item",
         tuple(Setting(n, pace=TIGHT) for n in (8, 12, 24)),
+        _ON_CLEAN_LOGS,
     ),
-    Axis("logs", "logs, 12 items", tuple(Setting(12, logs=n) for n in LOGS)),
-    Axis("detours", "detours, 12 items", tuple(Setting(12, detours=x) for x in (0.0, 0.5, 1.0))),
-    Axis("wrong", "wrong items undo, 4 items", (Setting(4, "undo"),)),
+    Axis("logs", "logs, 12 items", tuple(Setting(12, logs=n) for n in LOGS), _EVERYWHERE),
+    Axis(
+        "detours",
+        "detours, 12 items",
+        tuple(Setting(12, detours=x) for x in (0.0, 0.5, 1.0)),
+        _EVERYWHERE,
+    ),
+    Axis(
+        "length",
+        "items of the recipe, wrong items undo, 10 logs",
+        tuple(Setting(n, "undo") for n in (4, 6, 8)),
+        _SPOILED,
+    ),
     Axis(
         "pace",
         "steps for each item until the time is over, 12 items",
         tuple(Setting(12, pace=n) for n in PACES),
+        _EVERYWHERE,
     ),
     Axis(
         "missing",

@@ -31,9 +31,11 @@ from align_rudder.studies.recipes.worlds import (
     recall,
     stage_pairs,
 )
-from align_rudder.studies.trials import values_in
+from align_rudder.studies.trials import episodes_fault, values_in
 
 __all__ = ["LEARNERS", "RecipeTrial", "protocol_of", "run_trial"]
+
+_REPLAYS = 10  # episodes that are gone back to after each, as RRD and IRCR do
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,10 @@ class RecipeTrial:
         numbers = (self.seed, self.episodes, int(self.solved), self.steps)
         return [*map(str, (*astuple(self.setting), *numbers))]
 
+    def fault(self, config: Mapping[str, Any]) -> str:
+        """Return why no trial of a configuration ends like this; "" if one may."""
+        return episodes_fault(self.episodes, self.solved, self.steps, config.get("protocol"))
+
     @classmethod
     def parse(cls, row: dict[str, str]) -> Self:
         """Return the trial of a row."""
@@ -108,6 +114,14 @@ def _strictly(choose: Callable[[list[Any]], list[Any]]) -> Callable[..., Result]
     return learned
 
 
+def _replayed(setting: Setting, seed: int, **options: Any) -> Result:
+    return _align_rudder(setting, seed, replays=_REPLAYS, **options)
+
+
+def _median_replayed(setting: Setting, seed: int, **options: Any) -> Result:
+    return _strictly(median_of)(setting, seed, replays=_REPLAYS, **options)
+
+
 def _shortest(logs: list[Any]) -> list[Any]:
     return min(logs, key=len)
 
@@ -140,6 +154,11 @@ def _collect(setting: Setting, seed: int, **options: Any) -> Result:
     return _rounds(setting, seed, any_order=True, **options)
 
 
+def _collect_told(setting: Setting, seed: int, **options: Any) -> Result:
+    undo: dict[Hashable, Hashable] = {**environment(setting, seed).undo}
+    return _collect(setting, seed, undo=undo, **options)
+
+
 def _gail_events(setting: Setting, seed: int, **options: Any) -> Result:
     mdp, env = recall(setting, seed), environment(setting, seed)
     shown = [remembered_pairs(log, env.symbols) for log in logs_of(setting, seed)]
@@ -167,6 +186,8 @@ LEARNERS: dict[str, Callable[..., Result]] = {
     "align-rudder": _align_rudder,
     "defaults": _align_rudder,
     "consensus-alone": _consensus_alone,
+    "replayed": _replayed,
+    "median-replayed": _median_replayed,
     "shortest-log": _strictly(_shortest),
     "common-subsequence": _strictly(in_common),
     "median": _strictly(median_of),
@@ -175,6 +196,8 @@ LEARNERS: dict[str, Callable[..., Result]] = {
     "unordered": _unordered,
     "rounds": _rounds,
     "collect": _collect,
+    "collect-told": _collect_told,
+    "collect-told-defaults": _collect_told,
     "gail-events": _gail_events,
     "q-memory": _with_memory(learn_q),
     "rrd": _with_memory(learn_rrd),

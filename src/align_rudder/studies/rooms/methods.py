@@ -12,9 +12,9 @@ from importlib.resources import files
 from inspect import signature
 from typing import Any
 
-from align_rudder.files import Table, kind_like
+from align_rudder.files import Table
 from align_rudder.presets import PAPER
-from align_rudder.studies.hyperparameters import parameters_in
+from align_rudder.studies.hyperparameters import kind_of, parameters_in
 from align_rudder.studies.rooms.fair import FAIR_METHODS, REPLAYED_METHODS
 from align_rudder.studies.rooms.method import RoomsMethod
 
@@ -216,7 +216,7 @@ def _arguments_of(method: RoomsMethod) -> Table:
         name: argument.default for name, argument in signature(method.function).parameters.items()
     }
     plain = (bool, int, float, str, tuple)
-    kinds = {k: kind_like(v) for k, v in given.items() if isinstance(v, plain) and k != "seed"}
+    kinds = {k: kind_of(k, v) for k, v in given.items() if isinstance(v, plain) and k != "seed"}
     return Table(kinds, optional=tuple(kinds))
 
 

@@ -12,7 +12,7 @@ from align_rudder.baselines.protocol import Protocol
 from align_rudder.files import Kind, Number, Text, Whole
 from align_rudder.studies.rooms.methods import METHODS
 from align_rudder.studies.rooms.settings import Setting, demonstrations, environment
-from align_rudder.studies.trials import values_in
+from align_rudder.studies.trials import episodes_fault, values_in
 
 __all__ = ["CURVES", "TrialRecord", "curve_points", "run_trial"]
 
@@ -59,6 +59,10 @@ class TrialRecord:
         numbers = (self.seed, self.episodes, int(self.solved), self.steps)
         curve = " ".join(f"{x:g}" for x in self.curve)
         return [*map(str, (*astuple(self.setting), *numbers)), curve]
+
+    def fault(self, config: Mapping[str, Any]) -> str:
+        """Return why no trial of a configuration ends like this; "" if one may."""
+        return episodes_fault(self.episodes, self.solved, self.steps, config.get("protocol"))
 
     @classmethod
     def parse(cls, row: dict[str, str]) -> Self:
