@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from align_rudder.minerl import playing, training
+from align_rudder.minerl import playing, sub_agents, training
 from align_rudder.minerl.networks import UNITS, split_heads
+from align_rudder.minerl.place import Games, write_crashes
 
 
 class Linear(eqx.Module):
@@ -46,7 +47,21 @@ class LinearManager(eqx.Module):
 def small_networks():
     """Train and play with linear agents."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (training, playing):
+        for module in (sub_agents, playing):
             patch.setattr(module, "new_sub_agent", Linear)
+        for module in (training, playing):
             patch.setattr(module, "new_manager", LinearManager)
         yield
+
+
+class opened(Games):
+    """Environments that are open already, and stay so."""
+
+    def __init__(self, *envs):
+        super().__init__(lambda: envs[0], len(envs))
+        self.envs = list(envs)
+
+    @contextmanager
+    def playing(self, crashes):
+        write_crashes(crashes, self.envs)
+        yield self.envs

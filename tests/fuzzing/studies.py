@@ -11,7 +11,7 @@ import numpy as np
 
 import align_rudder as ar
 from align_rudder.data.minari import load_minari
-from align_rudder.hierarchy.external import Replays
+from align_rudder.hierarchy.replays import Replays
 from align_rudder.hierarchy.settings import Training
 from align_rudder.minerl.autoencoder import AutoEncoder, train_autoencoder
 from align_rudder.minerl.events import InventoryEvents

@@ -7,7 +7,8 @@ jax = pytest.importorskip("jax")
 eqx = pytest.importorskip("equinox")
 from corridor import LEFT, LENGTH, RIGHT, USE, constant, fetch, followed, net  # noqa: E402
 
-from align_rudder.hierarchy.external import Players, Replays, begin_at  # noqa: E402
+from align_rudder.hierarchy.external import Players, begin_at  # noqa: E402
+from align_rudder.hierarchy.replays import Replays  # noqa: E402
 
 
 def play(env, actions):

@@ -12,20 +12,20 @@ from corridor import LEFT, constant, fetch, followed, net  # noqa: E402
 
 from align_rudder.hierarchy.external import (  # noqa: E402
     Players,
-    Replays,
     TrackedEnv,
     UnreachedError,
     play_out,
 )
-from align_rudder.hierarchy.fine_tuning import (  # noqa: E402
-    FineTuning,
+from align_rudder.hierarchy.fine_tuning import FineTuning, fine_tune  # noqa: E402
+from align_rudder.hierarchy.ppo import PPO, new_train_state  # noqa: E402
+from align_rudder.hierarchy.practice import (  # noqa: E402
     ManagerPractice,
     SubtaskPractice,
-    fine_tune,
-    rollout,
+    begin_all,
+    play_batch,
     success_rate,
 )
-from align_rudder.hierarchy.ppo import PPO, new_train_state  # noqa: E402
+from align_rudder.hierarchy.replays import Replays  # noqa: E402
 from align_rudder.runs.checkpoint import Checkpoint  # noqa: E402
 from align_rudder.runs.interrupt import Stop  # noqa: E402
 
@@ -48,11 +48,11 @@ def test_sub_agents_learn_one_after_the_other_and_play_the_task_together():
     replays, agents = Replays(3), [net() for _ in range(3)]
     rng = np.random.default_rng(5)
     judged = replace(tuning, trials=20)
-    before = success_rate(envs[0], 0, replays, Players(agents), rng, judged)
+    before = success_rate(envs, 0, replays, Players(agents), rng, judged)
     for k in range(3):
         agents[k], curve, *_ = fine_tune(SubtaskPractice(k, agents, replays), envs, tuning, seed=k)
         assert max(rate for _, rate in curve) >= 0.9
-    after = success_rate(envs[0], 0, replays, Players(agents), rng, judged)
+    after = success_rate(envs, 0, replays, Players(agents), rng, judged)
     assert after >= 0.9 > before
     solved = [play_out(envs[0], Players(agents), rng, 60)[1] for _ in range(10)]
     assert np.mean(solved) >= 0.8
@@ -156,11 +156,10 @@ def test_a_step_that_was_lost_is_not_learned_from_and_the_episode_ends_before_it
     """One environment loses its seventh and fourteenth step, the other none."""
     envs, ppo = [losing(7), followed()], replace(TUNING.ppo, n_steps=16, gamma=0.5)
     practice, agent = first(fetch()), eqx.tree_at(lambda net: net.value, fetch(), np.ones(5))
-    rng = np.random.default_rng(0)
-    for env in envs:
-        practice.begin(env, rng, TUNING)
+    rng = np.random.default_rng(1)
+    begin_all(practice, envs, TUNING, rng)
     began, envs[0].env.asked = envs[0].env.handed_on, 0
-    batch, _ = rollout(practice, agent, envs, TUNING, ppo, rng, jax.random.key(0))
+    batch, _ = play_batch(practice, agent, envs, TUNING, ppo, rng)
     assert batch.reward.shape == (16, 2)
     # The 16 steps of the batch are those handed on; sub-tasks before there are none to play.
     assert envs[0].env.handed_on - began == 16
@@ -178,7 +177,7 @@ def test_a_step_that_was_lost_is_not_learned_from_and_the_episode_ends_before_it
 def test_lost_episodes_are_no_trials():
     env, rng = losing(9), np.random.default_rng(0)
     tuning = replace(TUNING, trials=40)
-    assert success_rate(env, 0, Replays(3), Players([fetch()]), rng, tuning) == 1.0
+    assert success_rate([env], 0, Replays(3), Players([fetch()]), rng, tuning) == 1.0
     assert env.env.asked // 9 > 10  # many were lost
 
 

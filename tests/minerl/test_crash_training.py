@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("jax")
 pytest.importorskip("av")
 import jax
-from small_networks import small_networks
+from small_networks import opened, small_networks
 
 from align_rudder.hierarchy import fine_tuning
 from align_rudder.hierarchy.external import TrackedEnv
@@ -131,7 +131,7 @@ def contents(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:sub-agent")
+@pytest.mark.filterwarnings("ignore:agent-")
 def test_one_hundred_crashes(subtasks, model, tmp_path, monkeypatch, learned_from):
     cache, found, books, batches = ArrayCache(tmp_path / "cache"), [], [], []
     killer, ask = Killer(1, 0.03), ServerProcess.ask
@@ -140,7 +140,7 @@ def test_one_hundred_crashes(subtasks, model, tmp_path, monkeypatch, learned_fro
         with env.env:
             if name == "disturbed":
                 monkeypatch.setattr(ServerProcess, "ask", lambda *args: killer(ask, *args))
-            train(subtasks, tmp_path / name, cache, TRAINING, [env])
+            train(subtasks, tmp_path / name, cache, TRAINING, opened(env))
             players, _ = load_players(tmp_path / name, "manager")
             played = evaluate(players, env, 5, max_steps=20, progress=False)
         found.append(contents(tmp_path / name) | {"evaluation": played})
@@ -159,7 +159,7 @@ def test_one_hundred_crashes(subtasks, model, tmp_path, monkeypatch, learned_fro
     assert not (tmp_path / "undisturbed" / "crashes.csv").exists()
 
 
-@pytest.mark.filterwarnings("ignore:sub-agent")
+@pytest.mark.filterwarnings("ignore:agent-")
 def test_at_the_limit_all_is_saved_and_the_same_training_goes_on(
     subtasks, model, tmp_path, monkeypatch, learned_from
 ):
@@ -176,14 +176,14 @@ def test_at_the_limit_all_is_saved_and_the_same_training_goes_on(
     monkeypatch.setattr(ServerProcess, "ask", die)
     env = game(model, Restarts(in_a_row=3, at_one_step=5, first=0))
     with env.env, pytest.raises(GameLostError, match=r"3 times in a row.*saved.*same command"):
-        train(subtasks[:1], folder, cache, training, [env])
+        train(subtasks[:1], folder, cache, training, opened(env))
     assert len(read_rows(folder / "crashes.csv", text=("time", "reason"))) == 3
     assert {path.name for path in folder.glob("*agent-*")} == {"unfinished-agent-0.npz"}
     monkeypatch.setattr(ServerProcess, "ask", ask)
     env = game(model)
     with env.env:
         learned_from.clear()
-        train(subtasks[:1], folder, cache, training, [env])
+        train(subtasks[:1], folder, cache, training, opened(env))
     assert not (folder / "unfinished-agent-0.npz").exists()
     assert len(learned_from) == 2 + 4  # the last two of the sub-agent, and the manager
     assert (folder / "tuning-0.csv").read_text().split()[1:][-1].startswith("64,")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from small_world import act, play, same
 
-from align_rudder.minerl.crashes import CrashRecovery, GameLostError, Restarts, summary_of
+from align_rudder.minerl.crashes import CrashCounts, CrashRecovery, GameLostError, Restarts
 from align_rudder.minerl.environment import MineRLEnv
 from align_rudder.minerl.process import MineRLServerError
 
@@ -104,8 +104,10 @@ def test_every_crash_is_written_down_and_logged(caplog):
     assert "crashed, 1 times in 2 steps so far; it is started anew in 1 s (try 1 of 7)" in (
         caplog.text
     )
-    assert summary_of([env, recovered()[0]]).startswith("the game crashed 2 times in 9 steps")
-    assert summary_of([recovered()[0]]) == "the game did not crash in 0 steps"
+    assert str(CrashCounts.of([env, recovered()[0]])).startswith(
+        "the game crashed 2 times in 9 steps"
+    )
+    assert str(CrashCounts.of([recovered()[0]])) == "the game did not crash in 0 steps"
 
 
 def test_an_episode_to_which_the_game_does_not_come_back_is_set_aside():

@@ -12,14 +12,14 @@ import pytest
 pytest.importorskip("jax")
 pytest.importorskip("av")
 import jax
-from small_networks import Linear, small_networks
+from small_networks import Linear, opened, small_networks
 
 from align_rudder import AlignRudderWarning
-from align_rudder.hierarchy import fine_tuning
+from align_rudder.hierarchy import practice
 from align_rudder.hierarchy.external import TrackedEnv
 from align_rudder.hierarchy.fine_tuning import FineTuning
 from align_rudder.hierarchy.ppo import PPO
-from align_rudder.minerl import training
+from align_rudder.minerl import sub_agents
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.cloning import Cloning
 from align_rudder.minerl.environment import MineRLEnv
@@ -85,8 +85,8 @@ def game(model):
 def trained(subtasks, cache, game, tmp_path_factory):
     """Two sub-tasks through all stages; the second cannot be reached with so little training."""
     folder = tmp_path_factory.mktemp("run")
-    with pytest.warns(match="sub-agent 1 is not finished after 0 of 16 steps"):
-        assert train(subtasks, folder, cache, TRAINING, [game]) == 4
+    with pytest.warns(match="agent-1.npz is not finished after 0 of 16 steps"):
+        assert train(subtasks, folder, cache, TRAINING, opened(game)).made == 4
     return folder
 
 
@@ -94,7 +94,7 @@ def trained(subtasks, cache, game, tmp_path_factory):
 def cloned(subtasks, cache, tmp_path_factory):
     """The same without an environment: clones alone, judged by held-out loss."""
     folder = tmp_path_factory.mktemp("cloned")
-    assert train(subtasks, folder, cache, TRAINING) == 2
+    assert train(subtasks, folder, cache, TRAINING).made == 2
     return folder
 
 
@@ -159,8 +159,8 @@ def test_cloning_moved_the_policies_and_ppo_both(trained):
 def test_the_value_alone_is_learned_at_first(subtasks, cache, game, tmp_path):
     """All steps are burn-in: PPO leaves the policy as it was cloned."""
     settings = replace(TRAINING, tuning=replace(SMALL, burn_in=1000))
-    with pytest.warns(AlignRudderWarning, match="sub-agent 1 is not finished"):
-        train(subtasks, tmp_path / "run", cache, settings, [game])
+    with pytest.warns(AlignRudderWarning, match="agent-1.npz is not finished"):
+        train(subtasks, tmp_path / "run", cache, settings, opened(game))
     cloned = load_players(tmp_path / "run", "cloned")[0].agents[0]
     tuned = load_players(tmp_path / "run")[0].agents[0]
     np.testing.assert_array_equal(cloned.heads.weight, tuned.heads.weight)
@@ -174,8 +174,8 @@ def test_a_sub_agent_that_was_not_reached_is_taken_up_again(
     with pytest.warns(match=r"agent-1\.npz is the best so far .* no episode came to sub-task 2"):
         load_players(copy)
     manager = arrays(copy / "manager.npz")
-    with pytest.warns(match="sub-agent 1 is not finished"):
-        assert train(subtasks, copy, cache, TRAINING, [game]) == 0
+    with pytest.warns(match="agent-1.npz is not finished"):
+        assert train(subtasks, copy, cache, TRAINING, opened(game)).made == 0
     assert all(
         np.array_equal(arrays(copy / "manager.npz")[name], manager[name]) for name in manager
     )
@@ -185,12 +185,12 @@ def test_a_sub_agent_that_was_not_reached_is_taken_up_again(
         env.idle = 0
         return 0
 
-    monkeypatch.setattr(fine_tuning, "begin_at", begin)
-    assert train(subtasks, copy, cache, TRAINING, [game]) == 2
+    monkeypatch.setattr(practice, "begin_at", begin)
+    assert train(subtasks, copy, cache, TRAINING, opened(game)).made == 2
     assert not (copy / "unfinished-agent-1.npz").exists()
     curve = (copy / "tuning-1.csv").read_text().splitlines()
     assert [row.split(",")[0] for row in curve] == ["steps", "0", "16"]
-    assert train(subtasks, copy, cache, TRAINING, [game]) == 0
+    assert train(subtasks, copy, cache, TRAINING, opened(game)).made == 0
     assert not np.array_equal(arrays(copy / "manager.npz")["header"], manager["header"])
 
 
@@ -198,15 +198,15 @@ def test_a_sub_agent_that_was_not_reached_is_taken_up_again(
 
 
 def test_a_finished_training_is_left_alone_and_a_missing_agent_is_made_again(
-    trained, copy, subtasks, cache
+    cloned, copy, subtasks, cache
 ):
     before = {path.name: path.stat().st_mtime_ns for path in copy.glob("*.npz")}
-    assert train(subtasks, copy, cache, TRAINING) == 0
+    assert train(subtasks, copy, cache, TRAINING).made == 0
     (copy / "cloned-1.npz").unlink()
-    assert train(subtasks, copy, cache, TRAINING) == 1
+    assert train(subtasks, copy, cache, TRAINING).made == 1
     after = {path.name: path.stat().st_mtime_ns for path in copy.glob("*.npz")}
     assert {name for name in before if before[name] != after[name]} == {"cloned-1.npz"}
-    assert same(copy / "cloned-1.npz", trained / "cloned-1.npz")
+    assert same(copy / "cloned-1.npz", cloned / "cloned-1.npz")
 
 
 def test_ctrl_c_saves_what_is_under_way_and_the_result_is_the_same(
@@ -225,7 +225,7 @@ def test_ctrl_c_saves_what_is_under_way_and_the_result_is_the_same(
                 os.kill(os.getpid(), signal.SIGINT)
             return super().batch(indices)
 
-    monkeypatch.setattr(training, "Samples", Interrupted)
+    monkeypatch.setattr(sub_agents, "Samples", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         train(subtasks, folder, cache, TRAINING)
     there = {path.name for path in folder.glob("*.npz")}
@@ -246,18 +246,19 @@ def test_ctrl_c_in_the_environment_keeps_steps_and_recordings(
 
     class Interrupted(TrackedEnv):
         def step(self, choice):
-            played.append(choice)
-            if len(played) == 12:
+            if self._purpose == "practised":
+                played.append(choice)
+            if len(played) == 4:
                 os.kill(os.getpid(), signal.SIGINT)
             return super().step(choice)
 
-    args = (subtasks, folder, cache, TRAINING, [Interrupted(game.env, model, PictureView(2))])
+    args = (subtasks, folder, cache, TRAINING, opened(Interrupted(game.env, model, PictureView(2))))
     with pytest.raises(KeyboardInterrupt):
         train(*args)
     with np.load(folder / "unfinished-agent-0.npz") as file:
         notes = json.loads(file["header"].tobytes())["notes"]
     assert notes["steps"] == 8
-    with pytest.warns(AlignRudderWarning, match="sub-agent 1 is not finished"):
+    with pytest.warns(AlignRudderWarning, match="agent-1.npz is not finished"):
         train(*args)
     assert not (folder / "unfinished-agent-0.npz").exists()
     curve = (folder / "tuning-0.csv").read_text().splitlines()
@@ -280,12 +281,15 @@ def test_another_configuration_other_data_and_another_world_are_refused(
         train(fewer, copy, cache, TRAINING)
     (copy / "world.json").write_text('{"hits": 2}')
     with pytest.raises(ValueError, match="hits is 2 there and 3 here"):
-        train(subtasks, copy, cache, TRAINING, [game], world={"hits": 3})
+        train(subtasks, copy, cache, TRAINING, opened(game), world={"hits": 3})
 
 
 @pytest.mark.parametrize("name", ["cloned-1.npz", "unfinished-cloned-1.npz", "replays.npz"])
-def test_a_file_that_is_half_written_is_named_and_can_be_made_again(copy, subtasks, cache, name):
-    (copy / "cloned-1.npz").rename(copy / "whole.npz")
+def test_a_file_that_is_half_written_is_named_and_can_be_made_again(
+    copy, cloned, subtasks, cache, name
+):
+    (copy / "cloned-1.npz").unlink()
+    shutil.copy(cloned / "cloned-1.npz", copy / "whole.npz")
     (copy / name).write_bytes((copy / "whole.npz").read_bytes()[:500])
     with pytest.raises(ValueError, match=rf"{name} .*Delete that file: the same command"):
         train(subtasks, copy, cache, TRAINING)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -14,9 +14,11 @@ import tyro
 
 from align_rudder.cli.options import check_figure, check_least, check_options
 from align_rudder.files import Number, check_outputs, write_figure, write_json
+from align_rudder.runs.processes import shared_compilation
 from align_rudder.runs.progress import bars_or_lines
 
 if TYPE_CHECKING:
+    from align_rudder.hierarchy.external import TrackedEnv
     from align_rudder.minerl.autoencoder import AutoEncoder
     from align_rudder.minerl.dataset import Pool
     from align_rudder.minerl.segments import PoolSubTask
@@ -271,11 +273,14 @@ class Environment:
     world: tuple[str, ...] = ()
     """Options of the small world as NAME=VALUE, such as stage=iron hits=4."""
 
-    def open(self, model: AlignRudder, autoencoder: str | None, skip: int, frames: int) -> Any:
-        """Return the game, followed along the model."""
+    def game(
+        self, model: AlignRudder, autoencoder: str | None, skip: int, frames: int
+    ) -> Callable[[], TrackedEnv]:
+        """Return what opens the game, followed along the model."""
         from align_rudder.minerl.playing import open_game
 
-        return open_game(
+        return partial(
+            open_game,
             model,
             python=self.python,
             module=self.module,
@@ -303,7 +308,15 @@ class Train:
     out: Annotated[str, tyro.conf.arg(aliases=["-o"])] = "runs/minerl"
     """Folder for agents and logs."""
     environments: int = 0
-    """Environments to fine-tune in; without any, agents are cloned and judged by held-out loss."""
+    """Environments to fine-tune in, which play at the same time; without any, agents are cloned and
+    judged by held-out loss."""
+    jobs: int = 1
+    """Sub-agents trained at the same time, each with so many environments of its own; -1 for one on
+    each core."""
+    backend: Literal["loky", "ray"] = "loky"
+    """Processes on this machine, or a Ray cluster, all machines of which see the same folders."""
+    address: str | None = None
+    """Address of a running Ray cluster; one on this machine alone if left out."""
     environment: Environment = field(default_factory=Environment)
     """Where agents play."""
     autoencoder: str | None = None
@@ -346,35 +359,42 @@ class Train:
     def run(self) -> None:
         """Train."""
         from align_rudder.minerl.cache import ArrayCache
-        from align_rudder.minerl.training import train
+        from align_rudder.minerl.training import Games, frames_of, frames_text, train
         from align_rudder.model import AlignRudder
         from align_rudder.runs.lock import only_here
+        from align_rudder.runs.workers import Workers
 
         check_least(self, environments=0, seed=0, evaluations=1)
+        workers = Workers(self.jobs, self.backend, self.address)
         training, model = self._training(), AlignRudder.load(self.model)
         shown = bars_or_lines()
         if Path(self.out).is_dir():
             with only_here(self.out):
                 pass  # whether another run is there, before the dataset is read
-        with ExitStack() as stack:
-            envs: list[Any] = []
-            for _ in range(self.environments):  # first, as they may not be there
-                envs.append(self.environment.open(model, self.autoencoder, self.skip, self.frames))
-                stack.callback(envs[-1].env.close)
-            stack.callback(_say_crashes, envs)
-            made = train(
+        games = None
+        if self.environments:
+            play = self.environment.game(model, self.autoencoder, self.skip, self.frames)
+            play().env.close()  # first, as it may not be there
+            games = Games(play, self.environments)
+        with shared_compilation():
+            found = train(
                 self._subtasks(model, shown),
                 self.out,
                 ArrayCache(self.cache),
                 training,
-                envs,
+                games,
+                workers,
                 world={"module": self.environment.module, "world": list(self.environment.world)},
                 progress=shown,
             )
-        done = "trained" if made else "all agents were there already, nothing was trained"
-        if unfinished := sorted(path.name for path in Path(self.out).glob("unfinished-*.npz")):
-            done = f"not finished: {', '.join(unfinished)}; the same command goes on with them"
+        if found.crashes.crashes:
+            print(found.crashes)
+        done = "trained" if found.made else "all agents were there already, nothing was trained"
+        if found.unfinished:
+            them = ", ".join(f"agent-{k}.npz" for k in found.unfinished)
+            done = f"not finished: {them}; the same command goes on with them"
         print(f"{done}; agents and logs are in {self.out}")
+        print(frames_text(frames_of(self.out, self.skip)))
 
     def _training(self) -> MineRLTraining:
         """Return the settings."""
@@ -412,14 +432,6 @@ class Train:
         return segments(pool, model, features, workers=self.workers, progress=shown)
 
 
-def _say_crashes(envs: Sequence[Any]) -> None:
-    """Print how often the games crashed, if they did."""
-    from align_rudder.minerl.crashes import summary_of
-
-    if envs and not (said := summary_of([env.env for env in envs])).startswith("the game did not"):
-        print(said)
-
-
 @dataclass
 class Evaluate:
     """Play whole episodes with trained agents and count how far they come.
@@ -450,6 +462,7 @@ class Evaluate:
 
     def run(self) -> None:
         """Play and count."""
+        from align_rudder.minerl.crashes import CrashCounts
         from align_rudder.minerl.playing import episode_rows, evaluate, load_players
         from align_rudder.model import AlignRudder
 
@@ -459,7 +472,7 @@ class Evaluate:
         players, configuration = load_players(self.folder, self.stage, model)
         goals = configuration["goals"]
         seen = configuration["skip"], configuration["frames"]
-        env = self.environment.open(model, self.autoencoder, *seen)
+        env = self.environment.game(model, self.autoencoder, *seen)()
         try:
             shown = sys.stderr.isatty()
             world = [self.environment.module, *self.environment.world]
@@ -467,8 +480,9 @@ class Evaluate:
             rows = episode_rows(self.folder, players, self.stage, settings)
             found = evaluate(players, env, self.episodes, self.seed, self.max_steps, shown, rows)
         finally:
-            _say_crashes([env])
             env.env.close()
+            if (crashes := CrashCounts.of([env.env])).crashes:
+                print(crashes)
         print(f"{self.stage}: {found['solved']} of {found['episodes']} episodes found a diamond\n")
         print(f"{'reached':>7}  {'of all':>6}  sub-goal")
         for goal, reached in zip(goals, found["reached"], strict=True):

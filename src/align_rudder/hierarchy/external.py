@@ -8,24 +8,23 @@ Networks, PPO and the redistributed reward are those of the rest of `hierarchy`.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from itertools import islice
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
 import jax
 import numpy as np
 
-from align_rudder.files import Array, Format, Many, Maybe, Text, Whole
 from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.aligned import subgoals_to_learn
+from align_rudder.hierarchy.replays import Replays
 from align_rudder.model import AlignRudder
 
 __all__ = [
-    "Choices",
+    "Choice",
     "Players",
-    "Replays",
     "StepResult",
     "TrackedEnv",
     "UnreachedError",
@@ -35,18 +34,6 @@ __all__ = [
     "play_on",
     "play_out",
 ]
-
-_REPLAYS = Format(
-    "align-rudder-replays",
-    1,
-    header={
-        "seeds": Many(Many(Whole(0, 2**63 - 1))),
-        "lengths": Many(Many(Whole())),
-        "heads": Maybe(Many(Text())),
-    },
-    groups=("choices",),
-    remedy="put back a copy, or delete it: recordings are then made anew",
-)
 
 
 class UnreachedError(ValueError):
@@ -105,6 +92,7 @@ class TrackedEnv:
         done: Choices made so far.
         lost: Whether the environment gave the episode up (`info["lost"]`): its last step was not
             done, and the episode counts neither as a success nor as a failure.
+        counts: Steps so far by what they were for, see `counted_as`.
     """
 
     def __init__(self, env: gym.Env[Any, Any], model: AlignRudder, view: View) -> None:
@@ -116,6 +104,17 @@ class TrackedEnv:
         self.scale = 1 / whole if whole > 0 else 1.0
         self.worth = self.scale * np.array([goal.reward for goal in goals])
         self.ended, self.lost = True, False
+        self.counts: Counter[str] = Counter()
+        self._purpose = "played"
+
+    @contextmanager
+    def counted_as(self, purpose: str) -> Iterator[None]:
+        """Count the steps that are taken meanwhile as those of a purpose."""
+        before, self._purpose = self._purpose, purpose
+        try:
+            yield
+        finally:
+            self._purpose = before
 
     @property
     def n_subtasks(self) -> int:
@@ -151,6 +150,7 @@ class TrackedEnv:
         if info.get("lost"):
             self.lost = self.ended = True
             return StepResult(0.0, -1, False, True, False)
+        self.counts[self._purpose] += 1
         gain = self.stream.step(self.obs, action, float(reward), obs, info)
         self.pending += self.scale * gain
         self.obs = obs
@@ -167,117 +167,32 @@ class TrackedEnv:
         return StepResult(paid, goal, passed, self.ended, float(reward) > 0)
 
 
-class Replays:
-    """Episodes that came to a sub-task, to begin there again.
-
-    Most successes begin at a recording, so that one world could soon crowd out the others: all
-    worlds are as likely, and those with many recordings lose them first.
-
-    Args:
-        n_subtasks: Number of sub-tasks.
-        size: How many are kept for each.
-    """
-
-    def __init__(self, n_subtasks: int, size: int = 50) -> None:
-        self.size = size
-        self.kept: list[list[tuple[int, list[Any]]]] = [[] for _ in range(n_subtasks)]
-
-    def add(self, env: TrackedEnv) -> None:
-        """Keep an episode that has just come to a sub-task."""
-        if env.subtask < len(self.kept) and not env.ended:
-            kept = self.kept[env.subtask]
-            kept.append((env.seed, list(env.done)))
-            if len(kept) > self.size:
-                seeds = [seed for seed, _ in kept]
-                del kept[seeds.index(max(seeds, key=seeds.count))]  # the oldest of that world
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save as one npz file; choices must be whole numbers, or dicts of such."""
-        seeds = [[seed for seed, _ in kept] for kept in self.kept]
-        lengths = [[len(done) for _, done in kept] for kept in self.kept]
-        choices = [choice for kept in self.kept for _, done in kept for choice in done]
-        first = choices[0] if choices else {}
-        heads = list(first) if isinstance(first, dict) else None
-        rows = choices if heads is None else [[c[head] for head in heads] for c in choices]
-        header = {"seeds": seeds, "lengths": lengths, "heads": heads}
-        _REPLAYS.save(path, header, {"choices": np.array(rows, np.int16)})
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], n_subtasks: int, size: int = 50) -> Replays:
-        """Load what `save` wrote."""
-        with _REPLAYS.open(path) as contents:
-            header = contents.header
-            heads, seeds, lengths = (header[name] for name in ("heads", "seeds", "lengths"))
-            if len(seeds) != n_subtasks:
-                raise ValueError(
-                    f"{path} has recordings of {len(seeds)} sub-tasks; {n_subtasks} are needed: it "
-                    "belongs to another model"
-                )
-            if [len(of) for of in seeds] != [len(of) for of in lengths]:
-                raise ValueError("its recordings have not one seed and one length each")
-            steps = sum(length for of in lengths for length in of)
-            # Of no recordings at all, nobody knows how many heads there are.
-            shape = (steps,) if heads is None or not steps else (steps, len(heads))
-            kind = Array(*shape, kinds="iuf" if not steps else "iu")
-            rows = contents.checked("", {"choices": kind})["choices"].tolist()
-        choices = rows if heads is None else [dict(zip(heads, row, strict=True)) for row in rows]
-        replays, rest = cls(n_subtasks, size), iter(choices)
-        for kept, *its in zip(replays.kept, seeds, lengths, strict=True):
-            kept += [(seed, list(islice(rest, n))) for seed, n in zip(*its, strict=True)]
-        return replays
-
-    def begin(self, env: TrackedEnv, subtask: int, rng: np.random.Generator) -> bool:
-        """Begin at a sub-task by replaying; return whether that worked."""
-        if subtask == 0:
-            env.begin(int(rng.integers(2**31)))
-            return True
-        if not self.kept[subtask]:
-            return False
-        seeds = [seed for seed, _ in self.kept[subtask]]
-        world = rng.choice(sorted(set(seeds)))
-        index = int(rng.choice(np.flatnonzero(np.array(seeds) == world)))
-        seed, choices = self.kept[subtask][index]
-        env.begin(seed)
-        for choice in choices:
-            env.step(choice)
-            if env.ended:
-                break
-        if env.lost:
-            return False  # nothing is said of the recording
-        if env.ended or env.subtask != subtask:
-            # The environment is not as repeatable as it should be: this recording is of no use.
-            del self.kept[subtask][index]
-            return False
-        env.idle = 0
-        return True
-
-
-class Choices(NamedTuple):
-    """Choices of an agent in several environments (N, …), with what they were drawn from."""
+class Choice(NamedTuple):
+    """What an agent chose, and what it was drawn from."""
 
     observation: Any
-    subtask: Any
-    cell: Any
+    subtask: np.int32
+    cell: np.int32
     action: Any
     logits: Any
-    value: jax.Array
+    value: np.ndarray
 
-    def of(self, i: int) -> Any:
-        """Return the choice for the i-th environment, as integers."""
-        return jax.tree.map(lambda x: int(np.asarray(x)[i]), self.action)
+    @property
+    def heads(self) -> Any:
+        """What was chosen, as integers."""
+        return jax.tree.map(int, self.action)
 
 
 @jax.jit
-def _act(agent: Any, seen: Any, subtask: jax.Array, cell: jax.Array, key: jax.Array) -> Any:
-    logits, value = jax.vmap(agent, (None, 0, 0, 0))(None, seen, subtask, cell)
+def _act(agent: Any, seen: Any, subtask: Any, cell: Any, key: jax.Array) -> Any:
+    logits, value = agent(None, seen, subtask, cell)
     return actions.sample(key, logits), logits, value
 
 
-def act(agent: Any, envs: Sequence[TrackedEnv], key: jax.Array) -> Choices:
-    """Return the choices of one agent in several environments."""
-    seen = jax.tree.map(lambda *x: np.stack(x), *[env.seen for env in envs])
-    subtask, cell = (np.array([getattr(env, at) for env in envs]) for at in ("subtask", "cell"))
-    return Choices(seen, subtask, cell, *_act(agent, seen, subtask, cell, key))
+def act(agent: Any, env: TrackedEnv, key: jax.Array) -> Choice:
+    """Return the choice of an agent."""
+    at = np.int32(env.subtask), np.int32(env.cell)
+    return Choice(env.seen, *at, *jax.device_get(_act(agent, env.seen, *at, key)))
 
 
 class Players(NamedTuple):
@@ -293,9 +208,9 @@ class Players(NamedTuple):
         """Return what to do."""
         if self.manager is None:
             turn = min(env.subtask, len(self.agents) - 1)
-            return act(self.agents[turn], [env], key).of(0)
+            return act(self.agents[turn], env, key).heads
         k_who, k_act = jax.random.split(key)
-        return self.carry_out(env, act(self.manager, [env], k_who).of(0), k_act)[0]
+        return self.carry_out(env, act(self.manager, env, k_who).heads, k_act)[0]
 
     def carry_out(self, env: TrackedEnv, choice: Any, key: jax.Array) -> tuple[Any, Any]:
         """Return what to do for the choice of a sub-agent or manager, and what of it counted."""
@@ -304,7 +219,7 @@ class Players(NamedTuple):
             return choice, choice
         if who == len(self.agents):
             return {head: at for head, at in choice.items() if head != "who"}, choice
-        action = act(self.agents[who], [env], key).of(0)
+        action = act(self.agents[who], env, key).heads
         return action, {head: at if head == "who" else -1 for head, at in choice.items()}
 
 
@@ -366,7 +281,10 @@ def begin_at(
             failed += not env.lost
             continue
         replayed = len(env.done)
-        play_on(env, players, rng, lambda: env.subtask < subtask and env.idle < patience, replays)
+        with env.counted_as("played on the way"):
+            play_on(
+                env, players, rng, lambda: env.subtask < subtask and env.idle < patience, replays
+            )
         played += len(env.done) - replayed
         if not env.ended and env.subtask == subtask:
             return played

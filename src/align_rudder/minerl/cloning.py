@@ -95,6 +95,10 @@ def _held_out_score(samples: Samples, indices: np.ndarray, batch: int, agent: Su
     return -float(np.concatenate(losses)[: len(indices)].mean())
 
 
+def _nothing(agent: SubAgent) -> float:
+    return 0.0
+
+
 def clone_sub_agent(
     agent: SubAgent,
     samples: Samples,
@@ -103,6 +107,7 @@ def clone_sub_agent(
     judge: Callable[[SubAgent], float] | None = None,
     progress: Callable[[int, float], None] | None = None,
     checkpoint: Checkpoint | None = None,
+    keep: Callable[[int, SubAgent], None] | None = None,
 ) -> CloningResult:
     """Return the agent with its policy fitted to the samples.
 
@@ -116,7 +121,11 @@ def clone_sub_agent(
         progress: Called after each epoch with its number and mean loss.
         checkpoint: Where the training is saved on its way; it goes on from what is there. The
             result is the same, as far as the judge is.
+        keep: Called at each evaluation with its epoch and the agent, for who judges them later:
+            all samples are then learned from, scores are 0, and the last agent is returned.
     """
+    if keep is not None:
+        judge = _nothing
     order = np.random.default_rng(seed).permutation(len(samples))
     held = int(len(samples) * cloning.held_out) if judge is None else 0
     training = order[held:]
@@ -146,6 +155,8 @@ def clone_sub_agent(
             progress(epoch, mean)
         if epoch % cloning.evaluate_every == 0 or epoch == cloning.epochs:
             score = judge(agent)
+            if keep is not None:
+                keep(epoch, agent)
             if all(score >= before for _, _, before in curve):
                 best = agent
             curve.append((epoch, mean, score))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -22,11 +22,11 @@ from align_rudder.minerl.process import MineRLServerError
 
 __all__ = [
     "Crash",
+    "CrashCounts",
     "CrashRecovery",
     "GameLostError",
     "Restarts",
     "recovery_of",
-    "summary_of",
 ]
 
 _GO_ON = (
@@ -234,17 +234,41 @@ def recovery_of(env: gym.Env[Any, Any]) -> CrashRecovery | None:
     return None
 
 
-def summary_of(envs: Iterable[gym.Env[Any, Any]]) -> str:
-    """Return how often the games of some environments crashed, and what that cost, in words."""
-    found = [recovery for env in envs if (recovery := recovery_of(env)) is not None]
-    steps, crashes, repeated, lost = (
-        sum(getattr(recovery, name) for recovery in found)
-        for name in ("steps", "crashes", "repeated", "lost")
-    )
-    if not crashes:
-        return f"the game did not crash in {steps:,} steps"
-    return (
-        f"the game crashed {crashes:,} times in {steps:,} steps and was started anew; "
-        f"{repeated:,} steps beside these were played again to go on where it was, and {lost:,} "
-        "episodes were set aside"
-    )
+@dataclass(frozen=True)
+class CrashCounts:
+    """How often games crashed, and what that cost.
+
+    Attributes:
+        steps: Steps that were handed on.
+        crashes: Crashes.
+        repeated: Steps that were played again, beside those.
+        lost: Episodes that were given up.
+
+    Example:
+        >>> print(CrashCounts(1000) + CrashCounts(500))
+        the game did not crash in 1,500 steps
+    """
+
+    steps: int = 0
+    crashes: int = 0
+    repeated: int = 0
+    lost: int = 0
+
+    @classmethod
+    def of(cls, envs: Iterable[gym.Env[Any, Any]]) -> CrashCounts:
+        """Return those of some environments."""
+        found = [recovery for env in envs if (recovery := recovery_of(env)) is not None]
+        names = cls.__dataclass_fields__
+        return cls(*(sum(getattr(recovery, name) for recovery in found) for name in names))
+
+    def __add__(self, other: CrashCounts) -> CrashCounts:
+        return CrashCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+    def __str__(self) -> str:
+        if not self.crashes:
+            return f"the game did not crash in {self.steps:,} steps"
+        return (
+            f"the game crashed {self.crashes:,} times in {self.steps:,} steps and was started "
+            f"anew; {self.repeated:,} steps beside these were played again to go on where it was, "
+            f"and {self.lost:,} episodes were set aside"
+        )

@@ -1,59 +1,67 @@
 """The paper's Minecraft training: cloning by sub-task, fine-tuning by sub-task, the manager.
 
-Without an environment only the first stage runs. Every finished agent is a file; a training that is
-stopped goes on with the first that is missing, from where that one was saved last. Where episodes
-do not come to a sub-task, the best of its sub-agent so far is used and marked as unfinished; the
-same command takes it up again later.
+Without environments only the first stage runs. Every finished agent is a file; a training that is
+stopped goes on with what is missing, from where that was saved last.
+
+Several processes, here or on a Ray cluster, train on one folder: sub-agents are cloned apart, and
+judged in their order while others are still cloned. They are fine-tuned in rounds: in a round the
+clones, or the agents of the rounds before, play to each sub-task. So none waits for another, and
+the result does not depend on how many train at once. Where episodes do not come to a sub-task, its
+best so far is used and marked as unfinished; it is taken up in the next round, when others have
+learned more, and by the same command later.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
-from functools import partial
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jax
 import numpy as np
 from tqdm import tqdm
 
 from align_rudder._moved import attribute_of
-from align_rudder._warnings import warn
-from align_rudder.files import Whole, check_values
-from align_rudder.hierarchy.external import Players, Replays, TrackedEnv, UnreachedError, begin_at
-from align_rudder.hierarchy.fine_tuning import (
-    FineTuning,
-    ManagerPractice,
-    SubtaskPractice,
-    fine_tune,
-    success_rate,
-)
-from align_rudder.hierarchy.ppo import Losses, without_later
+from align_rudder.files import Many, Table, Text, Whole, check_values, read_json, write_json
+from align_rudder.hierarchy.external import TrackedEnv
+from align_rudder.hierarchy.fine_tuning import FineTuning
+from align_rudder.hierarchy.ppo import without_later
+from align_rudder.hierarchy.practice import ManagerPractice, scout
 from align_rudder.minerl.cache import ArrayCache
-from align_rudder.minerl.cloning import Cloning, clone_sub_agent
-from align_rudder.minerl.crashes import Crash, recovery_of
-from align_rudder.minerl.networks import FRAMES, new_manager, new_sub_agent
-from align_rudder.minerl.samples import FRAME_SKIP, Samples
+from align_rudder.minerl.cloning import Cloning
+from align_rudder.minerl.crashes import CrashCounts
+from align_rudder.minerl.networks import FRAMES, new_manager
+from align_rudder.minerl.place import Games, Place
+from align_rudder.minerl.samples import FRAME_SKIP
 from align_rudder.minerl.segments import PoolSubTask
-from align_rudder.runs.checkpoint import Checkpoint, advised, digest, load_tree, save_tree
+from align_rudder.minerl.sub_agents import (
+    clone,
+    clone_apart,
+    judge,
+    load_agents,
+    practise,
+    tune,
+    tune_apart,
+)
+from align_rudder.runs.checkpoint import digest, notes_of
 from align_rudder.runs.claim import claim
 from align_rudder.runs.interrupt import Stop, stop_on_signal
 from align_rudder.runs.lock import only_here
 from align_rudder.runs.rows import Rows
+from align_rudder.runs.workers import Job, Workers
 
-__all__ = ["MineRLTraining", "train"]
+__all__ = ["Games", "MineRLTraining", "Trained", "frames_of", "frames_text", "train"]
 
 if not TYPE_CHECKING:
     __getattr__ = attribute_of(__name__)
 
-_logger = logging.getLogger(__name__)
+PAPER_FRAMES = 8_000_000
+"""Steps of the environment that the MineRL challenge allowed, and the paper keeps to."""
+_ROUND = "round.json"
 
 
 @dataclass(frozen=True)
@@ -90,16 +98,31 @@ class MineRLTraining:
         return json.loads(json.dumps({**settings, "goals": goals, "segments": data}))
 
 
+class Trained(NamedTuple):
+    """What a training came to.
+
+    Attributes:
+        made: How many agents were finished; those that were there already are not counted.
+        unfinished: Sub-tasks whose sub-agents are not finished.
+        crashes: How often games crashed.
+    """
+
+    made: int
+    unfinished: list[int]
+    crashes: CrashCounts
+
+
 def train(
     subtasks: Sequence[PoolSubTask],
     folder: str | Path,
     cache: ArrayCache,
     training: MineRLTraining,
-    envs: Sequence[TrackedEnv] = (),
+    games: Games | None = None,
+    workers: Workers | None = None,
     *,
     world: Mapping[str, Any] | None = None,
     progress: bool = False,
-) -> int:
+) -> Trained:
     """Train all sub-agents, and the manager if there are environments.
 
     Args:
@@ -107,12 +130,12 @@ def train(
         folder: Where agents and logs are kept.
         cache: Where pictures are kept.
         training: Settings.
-        envs: Environments to fine-tune in, from `playing.open_game`.
+        games: Environments to fine-tune in.
+        workers: Where sub-agents are trained, and how many at once; each has games of its own. On
+            a Ray cluster all machines must see the folder, the cache and the data. One after the
+            other in this process if left out.
         world: What the environments are, as JSON; agents fine-tuned in another one are refused.
         progress: Whether to show progress bars.
-
-    Returns:
-        How many agents were finished; those that were there already are not counted.
     """
     folder = Path(folder)
     for task in subtasks:
@@ -121,205 +144,248 @@ def train(
                 f"no trajectory reaches the sub-goal {str(task.goal.symbol)!r}, so there is "
                 "nothing to clone; give the data that the model was fitted to"
             )
-    with only_here(folder), stop_on_signal() as stop:
+    with only_here(folder), ExitStack() as stack:
         configuration = training.configuration(subtasks)
         claim(folder, configuration, file="training.json", empty=not any(folder.glob("*.npz")))
-        if envs and world is not None:
+        if games is not None and world is not None:
             claim(folder, world, file="world.json", empty=not (folder / "world.json").exists())
-        if envs:
-            _write_crashes(folder, envs)
-        trainer = _Trainer(folder, configuration, training, subtasks, envs, progress, stop)
-        agents: list[Any] = []
-        for k in range(len(subtasks)):
-            agents.append(trainer.clone(k, agents, cache))
-        if envs:
-            for k in range(len(subtasks)):
-                agents[k] = trainer.tune(k, agents)
-            trainer.manage(agents)
-    return trainer.made
+        place = Place(folder.resolve(), configuration, training.seed, len(subtasks), progress)
+        stop = stack.enter_context(stop_on_signal(file=place.stop_file))
+        trainer = _Trainer(place, training, subtasks, cache, games, workers or Workers(1), stop)
+        return trainer.run()
 
 
-def _write_crashes(folder: Path, envs: Sequence[TrackedEnv]) -> None:
-    """Have every crash of the game written into `crashes.csv`, at the moment when it happens."""
-    columns = ["time", "environment", *Crash._fields]
-    rows, lock = Rows(folder / "crashes.csv", columns, ("time", "reason")), Lock()
+def frames_of(folder: str | Path, skip: int) -> dict[str, int]:
+    """Return the frames that a training took in environments, by what they were for.
 
-    def note(i: int, crash: Crash) -> None:
-        with lock:
-            rows.append([datetime.now().isoformat(timespec="seconds"), i, *crash])
+    Every agent's file notes its steps, and what is under way too. Steps that were done again after
+    a crash, and those of work that was lost, are not among them.
 
-    for i, env in enumerate(envs):
-        if (recovery := recovery_of(env.env)) is not None:
-            recovery.on_crash = partial(note, i)
+    Args:
+        folder: The folder of the training.
+        skip: Frames of a step, at most.
+    """
+    counts: Counter[str] = Counter()
+    for path in sorted(Path(folder).glob("*.npz")):
+        kind = path.name.removeprefix("unfinished-")
+        if kind != path.name and (path.parent / kind).exists():
+            continue  # the agent in the other file is from the same training
+        if kind.startswith(("cloned-", "agent-", "manager")):
+            counts.update(notes_of(path).get("counts", {}))
+    return {purpose: steps * skip for purpose, steps in sorted(counts.items())}
+
+
+def frames_text(frames: Mapping[str, int]) -> str:
+    """Return what `frames_of` found in words.
+
+    Example:
+        >>> print(frames_text({"judged": 200_000, "practised": 1_000_000}))
+        1,200,000 frames were played, 15 % of the 8,000,000 that the paper allows itself:
+          200,000 judged, 1,000,000 practised
+    """
+    total = sum(frames.values())
+    if not total:
+        return "no frame was played; the paper allows itself 8,000,000"
+    parts = ", ".join(f"{n:,} {purpose}" for purpose, n in frames.items())
+    return (
+        f"{total:,} frames were played, {100 * total / PAPER_FRAMES:.2g} % of the "
+        f"{PAPER_FRAMES:,} that the paper allows itself:\n  {parts}"
+    )
 
 
 @dataclass
 class _Trainer:
-    """Makes the agents of a folder; what is there is loaded."""
+    """Makes the agents of a folder; what is there is kept."""
 
-    folder: Path
-    configuration: dict[str, Any]
+    place: Place
     training: MineRLTraining
     subtasks: Sequence[PoolSubTask]
-    envs: Sequence[TrackedEnv]
-    progress: bool
+    cache: ArrayCache
+    games: Games | None
+    workers: Workers
     stop: Stop
     made: int = 0
+    crashes: CrashCounts = field(default_factory=CrashCounts)
+    envs: list[TrackedEnv] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self._recorded, n = self.folder / "replays.npz", len(self.subtasks)
-        with advised():
-            there = self._recorded.is_file()
-            self.replays = Replays.load(self._recorded, n) if there else Replays(n)
+    def run(self) -> Trained:
+        """Make all that is missing."""
+        self.place.check()
+        if self.games is None:
+            self.clone_all()
+            return Trained(self.made, [], self.crashes)
+        with self._playing():
+            self.clone_all()
+            if not self._apart:
+                self.tune_all()
+                self.manage()
+        if self._apart:
+            self.tune_all()  # in games of their own
+            with self._playing():
+                self.manage()
+        return Trained(self.made, self._unfinished(), self.crashes)
 
-    def clone(self, k: int, before: Sequence[Any], cache: ArrayCache) -> Any:
-        """Return the clone for a sub-task, given those for the sub-tasks before."""
-        training, new = self.training, new_sub_agent(self._key(0, k))
-
-        def make(checkpoint: Checkpoint) -> tuple[Any, None]:
-            segments = self.subtasks[k].segments
-            samples = Samples(segments, cache, training.skip, training.frames)
-            judge = self._judge(k, before) if self.envs else None
-            with self._bar(f"cloning {self._number(k)}", training.cloning.epochs) as show:
-                found = clone_sub_agent(
-                    new,
-                    samples,
-                    training.cloning,
-                    training.seed + k,
-                    judge,
-                    lambda epoch, loss: show(epoch, f"loss {loss:.3f}"),
-                    checkpoint,
-                )
-            Rows(self.folder / f"cloning-{k}.csv", ["epoch", "loss", "score"]).write(found.curve)
-            return found.agent, None
-
-        return self._agent(f"cloned-{k}.npz", new, make)
-
-    def _judge(self, k: int, before: Sequence[Any]) -> Callable[[Any], float] | None:
-        """Return what judges a clone: successes in the environment, if the sub-task is reached."""
-        env, tuning = self.envs[0], self.training.tuning
-        rng = np.random.default_rng(self.training.seed)
-        try:
-            begin_at(env, k, self.replays, Players(before), rng, tuning.patience, tries=5)
-        except UnreachedError:
-            return None
-        return lambda agent: success_rate(
-            env, k, self.replays, Players([*before, agent]), rng, tuning
-        )
-
-    def tune(self, k: int, agents: Sequence[Any]) -> Any:
-        """Return the sub-agent of a sub-task after PPO, or the best so far if it is not reached."""
-        practice, tuning = SubtaskPractice(k, agents, self.replays), self.training.tuning
-        make = self._tuned(practice, tuning, f"fine-tuning {self._number(k)}", k)
-        return self._agent(f"agent-{k}.npz", agents[k], make)
-
-    def manage(self, agents: Sequence[Any]) -> Any:
-        """Return the manager of the sub-agents; if these learned more since, it learns on too."""
-        new, of = new_manager(self._key(1), len(agents)), digest(list(agents))
-        path = self.folder / "manager.npz"
-        if path.is_file():
-            before, notes = self._load(path, new)
-            new = before if notes.get("agents", of) != of else new
-        make = self._tuned(ManagerPractice(new, agents), self.training.managing, "manager")
-        return self._agent("manager.npz", new, make, of)
-
-    def _tuned(
-        self,
-        practice: SubtaskPractice | ManagerPractice,
-        tuning: FineTuning,
-        what: str,
-        k: int | None = None,
-    ) -> Callable[[Checkpoint], tuple[Any, str | None]]:
-        """Return what makes an agent by PPO, shows how far it is, and writes down its curve.
-
-        Args:
-            practice: What it practises.
-            tuning: How it is trained.
-            what: What the progress bar says.
-            k: Its sub-task, None for the manager.
-        """
-        seed, name = self.training.seed + (k or 0), "manager" if k is None else k
-
-        def make(checkpoint: Checkpoint) -> tuple[Any, str | None]:
-            with self._bar(what, tuning.steps) as show:
-
-                def log(steps: int, losses: Losses, reward: float) -> None:
-                    show(steps, f"reward {reward:.4f}")
-
-                found = fine_tune(practice, self.envs, tuning, seed, log, checkpoint)
-            Rows(self.folder / f"tuning-{name}.csv", ["steps", "rate"]).write(found.curve)
-            if found.unreached is not None:
-                warn(
-                    f"sub-agent {name} is not finished after {found.steps:,} of {tuning.steps:,} "
-                    f"steps: {found.unreached}. The best so far plays for it; the same command "
-                    "takes it up again"
-                )
-            return found.agent, found.unreached
-
-        return make
-
-    def _agent(
-        self,
-        name: str,
-        like: Any,
-        make: Callable[[Checkpoint], tuple[Any, str | None]],
-        of: str | None = None,
-    ) -> Any:
-        """Return the agent in a file, made and saved if there is none, or an unfinished one.
-
-        Args:
-            name: The file.
-            like: An agent of the same kind.
-            make: Returns the agent, and why it is not finished, or None.
-            of: What it was made of, a digest; the agent in a file is taken up again if that is
-                another one.
-        """
-        path = self.folder / name
-        if path.is_file():
-            agent, notes = self._load(path, like)
-            if not notes.get("unreached") and notes.get("agents", of) == of:
-                _logger.info("%s is there already", name)
-                return agent
-            _logger.info("%s is taken up again", name)
-        if self.stop.asked:
-            raise self.stop.interruption()
-        under_way = self.folder / f"unfinished-{name}"
-        checkpoint = Checkpoint(under_way, self.configuration, self.stop, beside=self._save_replays)
-        agent, unreached = make(checkpoint)
-        notes = {"unreached": unreached} if unreached else {}
-        save_tree(path, agent, self.configuration, notes | ({"agents": of} if of else {}))
-        self._save_replays()
-        if unreached is None:
-            checkpoint.remove()
-            self.made += 1
-            _logger.info("%s is trained", name)
-        return agent
-
-    def _load(self, path: Path, like: Any) -> tuple[Any, dict[str, Any]]:
-        """Return an agent and its notes."""
-        with advised():
-            return load_tree(path, like, self.configuration)
-
-    def _save_replays(self) -> None:
-        if any(self.replays.kept):
-            self.replays.save(self._recorded)
-
-    def _key(self, *path: int) -> jax.Array:
-        key = jax.random.key(self.training.seed)
-        for part in path:
-            key = jax.random.fold_in(key, part)
-        return key
-
-    def _number(self, k: int) -> str:
-        return f"{k + 1} of {len(self.subtasks)}"
+    @property
+    def _apart(self) -> bool:
+        return self.workers.jobs != 1 or self.workers.backend != "loky"
 
     @contextmanager
-    def _bar(self, what: str, total: int) -> Iterator[Callable[[int, str], None]]:
-        """Show a bar; what is given is called with how far it is and a word on how it goes."""
-        with tqdm(total=total, desc=what, unit_scale=True, disable=not self.progress) as bar:
+    def _playing(self) -> Any:
+        """Open the environments."""
+        assert self.games is not None
+        with self.games.playing(self.place.folder / "crashes.csv") as self.envs:
+            try:
+                yield
+            finally:
+                self.crashes += CrashCounts.of(env.env for env in self.envs)
 
-            def show(at: int, note: str) -> None:
-                bar.update(at - bar.n)
-                bar.set_postfix_str(note)
+    def clone_all(self) -> None:
+        """Make all clones; where there are environments, judge them there."""
+        missing = [k for k in range(self.place.n) if not self.place.has(f"cloned-{k}.npz")]
+        settings = self.training
+        seen, to_judge = (settings.skip, settings.frames), self.games is not None
 
-            yield show
+        def given(k: int) -> Any:
+            segments = self.subtasks[k].segments
+            return self.place, k, segments, self.cache, settings.cloning, seen, to_judge
+
+        if not self._apart:
+            for k in missing:
+                self._stop_if_asked()
+                clone(*given(k), self.stop)  # pyright: ignore[reportCallIssue]
+                self._judge(k)
+                self._stop_if_asked()
+            return
+        learned: set[int] = set()
+
+        def judge_next(k: int) -> None:
+            learned.add(k)
+            while missing and missing[0] in learned and not self.stop.asked:
+                self._judge(missing.pop(0))
+
+        jobs = [(clone_apart, given(k)) for k in missing]
+        self._do_apart(jobs, "sub-agents cloned", judge_next)
+
+    def _judge(self, k: int) -> None:
+        """Choose a clone, if that is still to be done."""
+        chosen = True
+        if self.games is not None:
+            chosen = judge(
+                self.place,
+                k,
+                load_agents(self.place, [f"cloned-{j}.npz" for j in range(k)]),
+                self.envs,
+                self.training.tuning,
+                self.place.replays(),
+                self.stop,
+            )
+        self.made += chosen
+
+    def tune_all(self) -> None:
+        """Fine-tune all sub-agents, in rounds, until a round finishes none."""
+        while todo := self._unfinished():
+            players = self._players(todo)
+            if self._apart:
+                tuning = self.training.tuning
+                jobs = [(tune_apart, (self.place, k, players, self.games, tuning)) for k in todo]
+                self._do_apart(jobs, "sub-agents fine-tuned")
+            else:
+                for k in todo:
+                    self._stop_if_asked()
+                    tune(self.place, k, players, self.envs, self.training.tuning, self.stop)
+            self._end_round()
+            left = self._unfinished()
+            self.made += len(todo) - len(left)
+            if len(left) == len(todo):
+                return
+
+    def _unfinished(self) -> list[int]:
+        """Return the sub-tasks whose sub-agents are not fine-tuned to their end."""
+        return [
+            k
+            for k in range(self.place.n)
+            if not self.place.has(f"agent-{k}.npz")
+            or "unreached" in notes_of(self.place.folder / f"agent-{k}.npz")
+        ]
+
+    def _players(self, todo: Sequence[int]) -> list[str]:
+        """Return who plays in this round; when it begins, they record where sub-tasks begin."""
+        path = self.place.folder / _ROUND
+        if path.is_file():
+            kind = Table({"players": Many(Text())})
+            return read_json(path, kind, remedy="delete it: a new round is begun")["players"]
+        names = [f"{'cloned' if k in todo else 'agent'}-{k}.npz" for k in range(self.place.n)]
+        replays, agents = self.place.replays(), load_agents(self.place, names)
+        rng = np.random.default_rng([self.place.seed, self.place.n])
+        with self._playing() if self._apart else nullcontext():
+            tuning = self.training.tuning
+            scout(agents, self.envs, replays, tuning, rng, lambda: self.stop.asked)
+        self.place.save_replays(replays)
+        self._stop_if_asked()
+        write_json(path, {"players": names})
+        return names
+
+    def _end_round(self) -> None:
+        """Put together what was recorded in a round."""
+        replays = self.place.replays()
+        for k in range(self.place.n):
+            replays.take(self.place.replays(f"replays-{k}.npz"))
+        self.place.save_replays(replays)
+        self.place.drop("replays-*.npz")
+        self.place.drop(_ROUND)
+
+    def manage(self) -> None:
+        """Train the manager of the sub-agents; if these learned more since, it learns on too."""
+        agents = load_agents(self.place, [f"agent-{k}.npz" for k in range(self.place.n)])
+        new, of = new_manager(self.place.key(1), len(agents)), digest(agents)
+        spent: dict[str, int] = {}
+        if self.place.has("manager.npz"):
+            before, notes = self.place.load("manager.npz", new)
+            if notes.get("agents", of) == of:
+                return
+            new, spent = before, notes.get("counts", {})
+        self._stop_if_asked()
+        practice, tuning = ManagerPractice(new, agents), self.training.managing
+        found = practise(
+            self.place,
+            "manager.npz",
+            practice,
+            self.envs,
+            tuning,
+            self.stop,
+            notes={"agents": of, "counts": spent},
+        )
+        Rows(self.place.folder / "tuning-manager.csv", ["steps", "rate"]).write(found.curve)
+        self.made += 1
+
+    def _do_apart(
+        self, jobs: Sequence[Job], what: str, then: Callable[[int], None] | None = None
+    ) -> None:
+        """Have other processes do jobs; when anything fails, what is under way is saved first.
+
+        Args:
+            jobs: The jobs, which return `Done`.
+            what: What they are called, in the plural.
+            then: Called with each sub-task that is done.
+        """
+        error: Exception | None = None
+        with tqdm(total=len(jobs), desc=what, disable=not self.place.progress) as bar:
+            for done in self.workers.results(jobs):
+                self.crashes += done.crashes
+                failed = done.error
+                if failed is None and not done.stopped:
+                    bar.update()
+                    try:
+                        if then is not None:
+                            then(done.subtask)
+                    except Exception as met:
+                        failed = met
+                if failed is not None:
+                    error, self.stop.asked = error or failed, True
+        if error is not None:
+            raise error
+        self._stop_if_asked()
+
+    def _stop_if_asked(self) -> None:
+        if self.stop.asked:
+            raise self.stop.interruption()

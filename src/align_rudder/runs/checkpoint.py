@@ -25,6 +25,7 @@ __all__ = [
     "digest",
     "load_tree",
     "named_leaves",
+    "notes_of",
     "save_tree",
     "tree_of",
 ]
@@ -111,6 +112,12 @@ def load_tree(
         if other := differences(upgrade(contents.header["configuration"]), configuration):
             raise OtherConfigurationError(path, other)
         return tree_of(contents.others, like), contents.header["notes"]
+
+
+def notes_of(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the notes in a file that `save_tree` wrote."""
+    with advised(), _TREE.open(path) as contents:
+        return contents.header["notes"]
 
 
 def tree_of(arrays: Mapping[str, np.ndarray], like: Any, largest: float = np.inf) -> Any:

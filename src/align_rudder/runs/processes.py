@@ -6,12 +6,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
 from align_rudder.runs.interrupt import interrupt_on_signal
 
-__all__ = ["Chain", "run_chains", "run_or_exit"]
+__all__ = ["Chain", "run_chains", "run_or_exit", "shared_compilation"]
 
 Chain = Sequence[Sequence[str]]
 """Arguments of `align-rudder`, one command after the other; a failed one ends the chain."""
@@ -40,14 +41,13 @@ def run_chains(chains: Sequence[Chain], jobs: int, seconds: float = float("inf")
     waiting = [list(chain) for chain in chains if chain]
     running: dict[subprocess.Popen[bytes], list[Sequence[str]]] = {}
     begun, failed = time.monotonic(), 0
-    compiled = TemporaryDirectory(prefix="align-rudder-compiled-", ignore_cleanup_errors=True)
-    with interrupt_on_signal(), compiled as cache:
+    with interrupt_on_signal(), shared_compilation():
         try:
             while waiting or running:
                 while waiting and len(running) < jobs:
                     first, *rest = waiting.pop(0)
                     print(f"{time.monotonic() - begun:6.0f} s  {' '.join(first)}", flush=True)
-                    running[_start(first, cache)] = rest
+                    running[_start(first)] = rest
                 time.sleep(0.2)
                 if time.monotonic() - begun > seconds:
                     raise KeyboardInterrupt
@@ -75,13 +75,22 @@ def run_or_exit(chains: Sequence[Chain], jobs: int, seconds: float = float("inf"
         sys.exit(str(error))
 
 
-def _start(command: Sequence[str], cache: str) -> subprocess.Popen[bytes]:
+@contextmanager
+def shared_compilation() -> Iterator[None]:
+    """Have processes that are started meanwhile share what JAX compiles, and one GPU's memory."""
+    shared = TemporaryDirectory(prefix="align-rudder-compiled-", ignore_cleanup_errors=True)
+    before = dict(os.environ)
+    with shared as cache:
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", cache)
+        os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
     """Start a command, in a session of its own, so that Ctrl-C reaches it once, from here."""
-    # Several share one GPU, so none takes all of its memory.
-    env = {
-        "JAX_COMPILATION_CACHE_DIR": cache,
-        **os.environ,
-        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
-    }
     program = [sys.executable, "-m", "align_rudder.runs.parent", str(os.getpid()), *command]
-    return subprocess.Popen(program, env=env, start_new_session=True)
+    return subprocess.Popen(program, start_new_session=True)
