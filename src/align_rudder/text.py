@@ -18,6 +18,7 @@ __all__ = [
     "legend",
     "letters_for",
     "short",
+    "short_number",
     "wrap_columns",
 ]
 
@@ -134,3 +135,16 @@ def check_ids(rows: Sequence[np.ndarray], n_symbols: int) -> None:
                 f"there are {n_symbols} symbols, so event ids are 0 to {n_symbols - 1} and -1 for "
                 f"a gap; found {row.min()} to {row.max()}"
             )
+
+
+def short_number(value: float) -> str:
+    """Return a number in few characters.
+
+    Example:
+        >>> short_number(8_000_000), short_number(1500), short_number(20)
+        ('8 M', '1.5 k', '20')
+    """
+    for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"

@@ -10,6 +10,7 @@ import jax
 from small_networks import Linear, small_networks
 
 from align_rudder.cli.main import main
+from align_rudder.events.names import goal_names
 from align_rudder.minerl.autoencoder import AutoEncoder
 from align_rudder.minerl.playing import load_players
 from align_rudder.minerl.testing.recording import record_dataset
@@ -137,15 +138,26 @@ def test_evaluate_counts_and_shows(found, tmp_path, capsys, monkeypatch):
     (tmp_path / "run").mkdir()
     (tmp_path / "run/training.json").write_text(json.dumps(configuration))
     for k in range(len(goals)):
-        save_tree(tmp_path / f"run/agent-{k}.npz", Linear(jax.random.key(k)), configuration)
+        for kind in ("agent", "cloned"):
+            path = tmp_path / f"run/{kind}-{k}.npz"
+            save_tree(path, Linear(jax.random.key(k)), configuration)
     args = ["--environment.module", "scripted", "--episodes", "1", "--max-steps", "5"]
     assert main(["minerl", "evaluate", "run", model, *args, "--json", "found.json"]) == 0
     shown = capsys.readouterr().out
-    assert "0 of 1 episodes found a diamond" in shown
-    assert all(goal in shown for goal in goals)
+    assert "1 new worlds" in shown
+    assert "solved" in shown
+    assert all(name in shown for name in goal_names(goals))
     counts = json.loads((tmp_path / "found.json").read_text())
     assert counts["goals"] == goals
-    assert counts["episode_steps"] == 5
+    assert counts["stages"]["agent"]["episode_steps"] == 5
+    assert counts["stages"].keys() == {"cloned", "agent"}
+    args += ["--stage", "random", "--environments", "2", "--figures", "figures"]
+    assert main(["minerl", "evaluate", "run", model, *args]) == 0
+    assert "acting at random" in capsys.readouterr().out
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {
+        "subgoals.png",
+        "agents.png",
+    }
     for options, message in [
         (["nowhere", model], "no training.json"),
         (["run", model, "--environment.world", "hits"], "write NAME=VALUE"),

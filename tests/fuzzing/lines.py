@@ -124,7 +124,10 @@ COMMANDS = {
             path="out autoencoder cache",
         ),
     ),
-    "minerl evaluate": (["path", "model"], table(whole="episodes max-steps seed", out="json")),
+    "minerl evaluate": (
+        ["path", "model"],
+        table(whole="episodes max-steps seed environments", out="json figures"),
+    ),
 }
 OFTEN = ("fit", "fit", "fit", "redistribute", "redistribute", "report", "show", "logs", "logs")
 SMALL = {  # where these run, they run for a second or two

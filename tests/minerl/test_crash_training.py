@@ -142,7 +142,7 @@ def test_one_hundred_crashes(subtasks, model, tmp_path, monkeypatch, learned_fro
                 monkeypatch.setattr(ServerProcess, "ask", lambda *args: killer(ask, *args))
             train(subtasks, tmp_path / name, cache, TRAINING, opened(env))
             players, _ = load_players(tmp_path / name, "manager")
-            played = evaluate(players, env, 5, max_steps=20, progress=False)
+            played = evaluate(players, [env], 5, max_steps=20, progress=False)
         found.append(contents(tmp_path / name) | {"evaluation": played})
         books.append(env.env)
         batches.append(list(learned_from))
@@ -208,16 +208,16 @@ def test_an_evaluation_goes_on_with_the_episode_that_was_not_finished(
 
     with game(model).env as env:
         env = TrackedEnv(env, model, PictureView(2))
-        whole = evaluate(players, env, 4, max_steps=20, progress=False)
+        whole = evaluate(players, [env], 4, max_steps=20, progress=False)
     monkeypatch.setattr(ServerProcess, "ask", count)
     env = game(model, Restarts(in_a_row=2, first=0))
     with env.env, pytest.raises(GameLostError):
-        evaluate(players, env, 4, max_steps=20, progress=False, rows=rows())
+        evaluate(players, [env], 4, max_steps=20, progress=False, rows=rows())
     assert len(rows().read()) == 2  # of 20 steps and a reset each
     monkeypatch.setattr(ServerProcess, "ask", ask)
     with game(model).env as env:
         env = TrackedEnv(env, model, PictureView(2))
-        again = evaluate(players, env, 4, max_steps=20, progress=False, rows=rows())
+        again = evaluate(players, [env], 4, max_steps=20, progress=False, rows=rows())
         assert env.env.steps == 40
     assert again == whole
     assert episode_rows(folder, players, "cloned", {"seed": 2}).read() == []

@@ -132,7 +132,7 @@ def test_all_stages_leave_agents_and_curves(trained, subtasks, game):
     players, configuration = load_players(trained, "manager")
     assert configuration["goals"] == [str(task.goal.symbol) for task in subtasks]
     assert (configuration["skip"], configuration["frames"]) == (4, 2)
-    found = evaluate(players, game, 2, max_steps=10, progress=False)
+    found = evaluate(players, [game], 2, max_steps=10, progress=False)
     assert found["episodes"] == 2
     assert found["solved"] == 0
     assert found["episode_steps"] <= 20

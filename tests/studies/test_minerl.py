@@ -1,44 +1,69 @@
-"""The study in MineRL's small world: its commands, and the table of its committed results."""
-
-import json
-from pathlib import Path
+"""The study in MineRL's small world: its commands and its table."""
 
 import pytest
 
 pytest.importorskip("jax")
 from align_rudder.studies import minerl
 
-RESULTS = Path(__file__).parents[2] / "results" / "minerl" / "scripted.json"
-
 
 def test_what_is_there_is_not_made_again(tmp_path):
     def names():
-        return [command[1] for command in minerl.training_chain(tmp_path)]
+        return [command[1] for command in minerl.data_chain(tmp_path)]
 
-    assert names() == ["demos", "events", "train", "train"]
+    assert names() == ["demos", "events"]
     (tmp_path / "data").mkdir()
-    assert names() == ["events", "train", "train"]
+    assert names() == ["events"]
     (tmp_path / "model.npz").write_bytes(b"x")
-    assert names() == ["train", "train"]
-    alone, played = minerl.training_chain(tmp_path)
-    assert played[: len(alone)] == alone
-    assert played[len(alone) :][:2] == ["--environments", "4"]
+    assert names() == []
 
 
-def test_the_table_shows_the_committed_counts():
-    found = json.loads(RESULTS.read_text())
-    table = minerl.results_table(found)
-    assert table.header[1:5] == list(found["played"])
-    assert len(table.rows) == len(found["training"]["goals"]) + 1
-    for k, row in enumerate(table.rows[:-1]):
-        shares = [who["reached"][k] / who["episodes"] for who in found["played"].values()]
-        assert row[1:5] == [f"{share:.0%}" for share in shares]
-    assert "manager" in table.text()
+def test_the_papers_preset_leaves_the_papers_settings_as_they_are(tmp_path):
+    from align_rudder.cli.minerl import Train
+    from align_rudder.minerl.training import MineRLTraining
+
+    (command,) = minerl.training_chain(tmp_path, "paper", 3, 1)
+    given = dict(zip(command[4::2], command[5::2]))
+    named = {k: v for k, v in given.items() if k.startswith("--")}
+    assert set(named) == {
+        "--cache",
+        "--manager-steps",
+        "--seed",
+        "--jobs",
+        "--environments",
+        "--environment.module",
+        "--environment.world",
+    }
+    training, default = Train("data", "model")._training(), MineRLTraining()
+    assert training == default
+    assert (default.frames, default.cloning.epochs, default.cloning.batch) == (32, 300, 256)
+    assert (default.tuning.burn_in, default.tuning.least_steps) == (50_000, 50_000)
+    assert (default.tuning.steps, default.tuning.trials) == (500_000, 12)
+
+
+def played(reached, solved, episodes=20):
+    return {"episodes": episodes, "solved": solved, "reached": reached, "episode_steps": 9}
+
+
+def test_the_table_has_means_ranges_and_what_pooled_worlds_say():
+    runs = [
+        {"played": {stage: played([2 * k + seed, k], k) for k, stage in enumerate(minerl.STAGES)}}
+        for seed in range(3)
+    ]
+    table = minerl.results_table({"runs": runs, "training": {"goals": ["log+1", "diamond+1"]}})
+    assert table.header[1:] == ["acting at random", "cloned", "fine-tuned", "with their manager"]
+    assert table.rows[0] == [
+        "log",
+        "5% (0%–10%)",
+        "15% (10%–20%)",
+        "25% (20%–30%)",
+        "35% (30%–40%)",
+    ]
+    assert table.rows[1][0] == "diamond"
+    assert "of 60 in all" in table.text()
+    assert "diamonds: cloned 5.0% (1.7%–13.7%), fine-tuned 10.0% (4.7%–20.1%)" in table.text()
 
 
 def test_rates_are_those_of_the_log_of_fine_tuning(tmp_path):
-    found = json.loads(RESULTS.read_text())
-    assert found["subtasks"][0].keys() <= {"steps", "cloned", "tuned"}
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "tuning-0.csv").write_text("steps,rate\n0,0.25\n512,0.75\n1024,0.5\n")
     (tmp_path / "run" / "tuning-1.csv").write_text("steps,rate\n")

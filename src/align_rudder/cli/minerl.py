@@ -445,8 +445,11 @@ class Evaluate:
     """Folder of the training."""
     model: tyro.conf.Positional[str]
     """Model that `minerl events` wrote."""
-    stage: Literal["cloned", "agent", "manager"] = "agent"
-    """Who plays: clones, fine-tuned sub-agents, or these with the manager."""
+    stage: Literal["all", "random", "cloned", "agent", "manager"] = "all"
+    """Who plays: all there are, one that acts at random, clones, fine-tuned sub-agents, or these
+    with their manager."""
+    environments: int = 1
+    """Environments that play at the same time."""
     environment: Environment = field(default_factory=Environment)
     """Where agents play."""
     autoencoder: str | None = None
@@ -457,37 +460,45 @@ class Evaluate:
     """Steps of an episode; 18,000 frames of four."""
     seed: int = 1
     """Seed of the worlds."""
+    figures: str | None = None
+    """Also draw how far each comes, and how each sub-agent learned, into this folder."""
     json: str | None = None
     """Also write the counts as JSON to this file."""
 
     def run(self) -> None:
         """Play and count."""
         from align_rudder.minerl.crashes import CrashCounts
+        from align_rudder.minerl.place import Games
         from align_rudder.minerl.playing import episode_rows, evaluate, load_players
+        from align_rudder.minerl.results import draw_results, results_text, stages_there
         from align_rudder.model import AlignRudder
 
         check_outputs(self.json)
-        check_least(self, episodes=1, max_steps=1, seed=0)
+        check_least(self, episodes=1, max_steps=1, seed=0, environments=1)
         model = AlignRudder.load(self.model)
-        players, configuration = load_players(self.folder, self.stage, model)
+        first = "cloned" if self.stage == "all" else self.stage
+        configuration = load_players(self.folder, first, model)[1]
         goals = configuration["goals"]
         seen = configuration["skip"], configuration["frames"]
-        env = self.environment.game(model, self.autoencoder, *seen)()
-        try:
-            shown = sys.stderr.isatty()
-            world = [self.environment.module, *self.environment.world]
-            settings = {"seed": self.seed, "max_steps": self.max_steps, "world": world}
-            rows = episode_rows(self.folder, players, self.stage, settings)
-            found = evaluate(players, env, self.episodes, self.seed, self.max_steps, shown, rows)
-        finally:
-            env.env.close()
-            if (crashes := CrashCounts.of([env.env])).crashes:
-                print(crashes)
-        print(f"{self.stage}: {found['solved']} of {found['episodes']} episodes found a diamond\n")
-        print(f"{'reached':>7}  {'of all':>6}  sub-goal")
-        for goal, reached in zip(goals, found["reached"], strict=True):
-            print(f"{reached:>7}  {reached / found['episodes']:>6.1%}  {goal}")
-        write_json(self.json, {"stage": self.stage, "goals": goals, **found})
+        world = [self.environment.module, *self.environment.world]
+        settings = {"seed": self.seed, "max_steps": self.max_steps, "world": world}
+        games = Games(self.environment.game(model, self.autoencoder, *seen), self.environments)
+        stages = stages_there(self.folder, len(goals)) if self.stage == "all" else [self.stage]
+        found: dict[str, Any] = {}
+        with games.playing(Path(self.folder) / "crashes-evaluation.csv") as envs:
+            try:
+                for stage in stages:
+                    players = load_players(self.folder, stage, model)[0]
+                    rows = episode_rows(self.folder, players, stage, settings)
+                    given = self.episodes, self.seed, self.max_steps, sys.stderr.isatty()
+                    found[stage] = evaluate(players, envs, *given, rows)
+            finally:
+                if (crashes := CrashCounts.of(env.env for env in envs)).crashes:
+                    print(crashes)
+        print(f"{self.episodes:,} new worlds\n\n{results_text(goals, found)}")
+        if self.figures is not None:
+            draw_results(self.folder, model, goals, found, self.figures)
+        write_json(self.json, {"goals": goals, "stages": found})
 
 
 @dataclass

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from align_rudder.hierarchy import actions
@@ -168,31 +169,47 @@ class TrackedEnv:
 
 
 class Choice(NamedTuple):
-    """What an agent chose, and what it was drawn from."""
+    """What an agent chose.
+
+    Attributes:
+        observation: What it saw.
+        subtask: Its sub-task.
+        cell: Its cell of the profile.
+        heads: What it chose, a whole number for each head.
+        log_probs: The log-probability of each.
+        value: V of the state.
+    """
 
     observation: Any
     subtask: np.int32
     cell: np.int32
-    action: Any
-    logits: Any
-    value: np.ndarray
+    heads: Any
+    log_probs: Any
+    value: np.float32
 
-    @property
-    def heads(self) -> Any:
-        """What was chosen, as integers."""
-        return jax.tree.map(int, self.action)
+    def log_prob(self, own: Any) -> np.float32:
+        """Return the log-probability of the heads that counted; the others are -1."""
+        known = jax.tree.map(lambda x, own: x if own >= 0 else np.float32(0), self.log_probs, own)
+        return sum(jax.tree.leaves(known), np.float32(0))
 
 
 @jax.jit
 def _act(agent: Any, seen: Any, subtask: Any, cell: Any, key: jax.Array) -> Any:
     logits, value = agent(None, seen, subtask, cell)
-    return actions.sample(key, logits), logits, value
+    chosen = actions.sample(key, logits)
+    log_probs = jax.tree.map(actions.log_prob, logits, chosen)
+    # As one array, as each that is fetched costs as much.
+    return jnp.stack([*jax.tree.leaves(chosen), *jax.tree.leaves(log_probs), value]), chosen
 
 
 def act(agent: Any, env: TrackedEnv, key: jax.Array) -> Choice:
     """Return the choice of an agent."""
     at = np.int32(env.subtask), np.int32(env.cell)
-    return Choice(env.seen, *at, *jax.device_get(_act(agent, env.seen, *at, key)))
+    packed, chosen = _act(agent, env.seen, *at, key)
+    tree, numbers = jax.tree.structure(chosen), np.asarray(packed)
+    n = tree.num_leaves
+    heads = jax.tree.unflatten(tree, numbers[:n].astype(int).tolist())
+    return Choice(env.seen, *at, heads, jax.tree.unflatten(tree, [*numbers[n:-1]]), numbers[-1])
 
 
 class Players(NamedTuple):

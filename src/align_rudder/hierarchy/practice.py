@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from align_rudder.hierarchy import actions
 from align_rudder.hierarchy.external import (
     Players,
     StepResult,
@@ -274,7 +273,8 @@ def rollout(
     where an episode is cut off, and another one is begun.
     """
     players = Players(practice.agents)
-    seen, logits, reward, done = [], [], [], []
+    steps: list[Any] = []
+    reward, done = [], []
     k_last, *keys = jax.random.split(jax.random.key(int(rng.integers(2**31))), ppo.n_steps + 1)
     for k in keys:
         while True:
@@ -286,7 +286,7 @@ def rollout(
             if not env.lost:
                 break
             if done and not done[-1]:
-                reward[-1] += np.float32(ppo.gamma * seen[-1].value)
+                reward[-1] += np.float32(ppo.gamma * steps[-1].value)
                 done[-1] = True
             practice.begin(env, rng, tuning)
         paid, ended = practice.pay(env, moved)
@@ -294,19 +294,11 @@ def rollout(
         # A cut-off episode would have gone on: the value stands for what would have come.
         reward.append(np.float32(paid * ppo.reward_scale + cut * ppo.gamma * choice.value))
         done.append(ended or cut)
-        seen.append(choice._replace(action=own, logits=None))
-        logits.append(choice.logits)
+        log_prob = choice.log_prob(own)
+        steps.append(Transition(*choice[:3], own, log_prob, choice.value, 0, 0))  # pyright: ignore
         if done[-1]:
             practice.begin(env, rng, tuning)
-    rows, drawn_from = (jax.tree.map(lambda *x: np.stack(x), *of) for of in (seen, logits))
-    traj = Transition(
-        rows.observation,
-        rows.subtask,
-        rows.cell,
-        rows.action,
-        np.asarray(actions.log_prob(drawn_from, rows.action)),  # pyright: ignore
-        rows.value,
-        np.array(reward),  # pyright: ignore
-        np.array(done),  # pyright: ignore
-    )
-    return traj, act(agent, env, k_last).value
+    rows = jax.tree.map(lambda *x: np.stack(x), *steps)
+    return rows._replace(reward=np.array(reward), done=np.array(done)), act(
+        agent, env, k_last
+    ).value

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
@@ -17,13 +19,14 @@ from align_rudder.files import Anything, Choice, Each, Many, Text, Whole, read_j
 from align_rudder.hierarchy.external import Players, TrackedEnv, play_out
 from align_rudder.minerl.crashes import CrashRecovery, Restarts
 from align_rudder.minerl.environment import MineRLEnv
-from align_rudder.minerl.networks import FRAMES, new_manager, new_sub_agent
+from align_rudder.minerl.networks import FRAMES, HEAD_SIZES, new_manager, new_sub_agent
 from align_rudder.minerl.pipeline import check_features
 from align_rudder.minerl.samples import FRAME_SKIP
 from align_rudder.minerl.view import PictureFeatures, PictureView
 from align_rudder.model import AlignRudder
 from align_rudder.runs.checkpoint import digest, load_tree
 from align_rudder.runs.rows import JsonRows
+from align_rudder.runs.together import together
 
 __all__ = ["episode_rows", "evaluate", "load_players", "open_game"]
 
@@ -65,18 +68,18 @@ def open_game(
 
 def load_players(
     folder: str | Path,
-    stage: Literal["cloned", "agent", "manager"] = "agent",
+    stage: str = "agent",
     model: AlignRudder | None = None,
 ) -> tuple[Players, dict[str, Any]]:
     """Return who plays after a training, and its configuration (`goals`, `skip`, `frames`, …).
 
     Args:
         folder: Folder of the training.
-        stage: "cloned", "agent" (fine-tuned) or "manager".
+        stage: "cloned", "agent" (fine-tuned), "manager", or "random" for one that acts at random.
         model: The model along which they will play; one with other sub-goals is refused.
     """
     folder = Path(folder)
-    Choice(("cloned", "agent", "manager")).check(stage, "stage")
+    Choice(("cloned", "agent", "manager", "random")).check(stage, "stage")
     configuration = _configuration(folder / "training.json")
     goals, n = configuration["goals"], len(configuration["goals"])
     if model is not None and goals != [str(goal.symbol) for goal in model.subgoals_]:
@@ -84,6 +87,8 @@ def load_players(
             f"{folder} was trained for {n} sub-goals that are not those of the model, which has "
             f"{len(model.subgoals_)}; give the model it was trained with"
         )
+    if stage == "random":
+        return Players([jax.tree_util.Partial(_uniform)]), configuration
     kind = "cloned" if stage == "cloned" else "agent"
     files = [f"{kind}-{k}.npz" for k in range(n)] + ["manager.npz"] * (stage == "manager")
     missing = [name for name in files if not (folder / name).is_file()]
@@ -104,6 +109,11 @@ def load_players(
     return Players(loaded[:n], loaded[n] if stage == "manager" else None), configuration
 
 
+def _uniform(task: Any, seen: jax.Array, subtask: jax.Array, cell: jax.Array) -> Any:
+    """Act at random: every choice of every head is as likely."""
+    return {head: jnp.zeros(n) for head, n in HEAD_SIZES.items()}, jnp.zeros(())
+
+
 def _configuration(path: Path) -> dict[str, Any]:
     """Return what a training was configured with."""
     if not path.is_file():
@@ -121,7 +131,7 @@ def _configuration(path: Path) -> dict[str, Any]:
 
 def evaluate(
     players: Players,
-    env: TrackedEnv,
+    envs: Sequence[TrackedEnv],
     episodes: int,
     seed: int = 1,
     max_steps: int = 18_000,
@@ -130,11 +140,12 @@ def evaluate(
 ) -> dict[str, Any]:
     """Return how many episodes reach each sub-goal, from new starts to the end.
 
-    Each episode has random numbers of its own.
+    Each episode has random numbers of its own, so that the counts do not depend on how many
+    environments play at the same time.
 
     Args:
         players: Who plays.
-        env: The environment.
+        envs: Environments, which play at the same time.
         episodes: How many episodes.
         seed: Seed of the worlds.
         max_steps: Steps of an episode.
@@ -143,13 +154,20 @@ def evaluate(
             again.
     """
     done = [] if rows is None else rows.read()[:episodes]
-    for i in tqdm(range(len(done), episodes), "episodes", disable=not progress):
+
+    def play(env: TrackedEnv, i: int) -> dict[str, Any]:
         _, solved, length = play_out(env, players, np.random.default_rng([seed, i]), max_steps)
-        row = {"solved": solved, "steps": length, "reached": np.flatnonzero(env.reached).tolist()}
-        done.append(row)
-        if rows is not None:
-            rows.append(row)
-    reached = [sum(k in row["reached"] for row in done) for k in range(env.n_subtasks)]
+        return {"solved": solved, "steps": length, "reached": np.flatnonzero(env.reached).tolist()}
+
+    with tqdm(total=episodes, initial=len(done), desc="episodes", disable=not progress) as bar:
+        while len(done) < episodes:
+            next_ones = range(len(done), min(len(done) + len(envs), episodes))
+            for row in together([partial(play, *both) for both in zip(envs, next_ones)]):
+                done.append(row)
+                bar.update()
+                if rows is not None:
+                    rows.append(row)
+    reached = [sum(k in row["reached"] for row in done) for k in range(envs[0].n_subtasks)]
     return {
         "episodes": episodes,
         "solved": sum(row["solved"] for row in done),

@@ -1,119 +1,156 @@
 """The MineRL pipeline end to end in the package's small world: what cloning, PPO and manager give.
 
-Demonstrations are recorded, sub-goals found, sub-agents cloned and fine-tuned, a manager trained on
-top of them; then new worlds are played by a player that acts at random, the clones, the fine-tuned
-sub-agents, and these with the manager. Settings are small: one frame instead of 32, as the recorded
-player looks at nothing else.
+Demonstrations are recorded and sub-goals found once; for each seed sub-agents are cloned and
+fine-tuned and a manager trained on top of them; then new worlds are played by one that acts at
+random, the clones, the fine-tuned sub-agents, and these with the manager. The view drifts, so that
+clones come to states that no demonstration has.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
+import numpy as np
 
-from align_rudder.files import Many, Whole, read_json, write_json
-from align_rudder.files import Table as Entries
-from align_rudder.hierarchy.external import Players
-from align_rudder.minerl.networks import HEAD_SIZES
-from align_rudder.minerl.playing import evaluate, load_players, open_game
+from align_rudder.events.names import goal_names
+from align_rudder.minerl.playing import episode_rows, evaluate, load_players, open_game
+from align_rudder.minerl.results import STAGES
+from align_rudder.minerl.training import Games, frames_of
 from align_rudder.model import AlignRudder
 from align_rudder.runs.processes import Chain
 from align_rudder.runs.rows import read_rows
+from align_rudder.studies.statistics import wilson_interval
 from align_rudder.studies.tables import Table
 
-__all__ = ["results", "results_table", "success_rates", "training_chain"]
+__all__ = ["PRESETS", "Preset", "data_chain", "results", "results_table", "training_chain"]
 
-WORLD = {"hits": 4, "distance": 2}
+WORLD = {"hits": 4, "distance": 2, "drift": 1}
 DEMOS = ["--n", "40", "--noise", "0.05", "--seed", "0"]
-SETTINGS = {
-    "frames": 1,
-    "batch": 16,
-    "epochs": 20,
-    "steps": 3072,
-    "rollout": 32,
-    "burn-in": 256,
-    "least-steps": 0,
-    "enough": 0.9,
-    "evaluations": 5,
-    "manager-steps": 2048,
-    "patience": 40,
-    "seed": 0,
-}
-MAX_STEPS = 400
-_COUNT = Whole(0, 2**62)
-_PLAYED = Entries(
-    {"episodes": Whole(1), "solved": _COUNT, "reached": Many(_COUNT), "episode_steps": _COUNT}
-)
+EVENTS = ["--subgoal-threshold", "43"]
 SEED = 1_000_000  # of the worlds that are played; demonstrations have 0 to 39
+MAX_STEPS = 400
 
 
-def training_chain(work: Path) -> Chain:
-    """Return the commands that go from nothing to trained agents; what is there is kept.
+class Preset(NamedTuple):
+    """How large a training is.
+
+    Attributes:
+        environments: Environments of each sub-agent.
+        options: Options of `align-rudder minerl train`; those left out are the paper's.
+    """
+
+    environments: int
+    options: dict[str, Any]
+
+
+PRESETS = {
+    "small": Preset(
+        2,
+        {
+            "frames": 1,
+            "batch": 16,
+            "epochs": 30,
+            "steps": 6144,
+            "rollout": 64,
+            "burn-in": 512,
+            "least-steps": 0,
+            "enough": 0.95,
+            "evaluations": 6,
+            "manager-steps": 6144,
+            "patience": 120,
+        },
+    ),
+    "paper": Preset(4, {"manager-steps": 50_000}),
+}
+"""`small` is for a CPU: one frame, as the recorded player looks at no more; `paper` as printed."""
+
+
+def data_chain(work: Path) -> Chain:
+    """Return the commands that record demonstrations and find sub-goals; what is there is kept.
 
     Args:
         work: Folder for data and agents.
     """
     data, model = str(work / "data"), str(work / "model.npz")
-    world = [f"{name}={value}" for name, value in WORLD.items()]
-    options = [part for name, value in SETTINGS.items() for part in (f"--{name}", str(value))]
-    train = ["minerl", "train", data, model, "-o", str(work / "run")]
-    train += ["--cache", str(work / "cache"), *options]
-    played = ["--environments", "4", "--environment.module", "scripted"]
-    chain = [train, [*train, *played, "--environment.world", *world]]
+    chain: list[list[str]] = []
     if not Path(model).is_file():
-        found = ["--json", str(work / "events.json")]
-        chain.insert(0, ["minerl", "events", data, "-o", model, *found])
+        chain.append(["minerl", "events", data, "-o", model, *EVENTS])
     if not Path(data).is_dir():
-        chain.insert(0, ["minerl", "demos", data, *DEMOS, "--world", *world])
+        chain.insert(0, ["minerl", "demos", data, *DEMOS, "--world", *_world()])
     return chain
 
 
-def results(work: Path, episodes: int, progress: bool = True) -> dict[str, Any]:
-    """Return how far each player comes in new worlds, and each sub-agent from where it begins.
+def training_chain(work: Path, name: str, seed: int, jobs: int) -> Chain:
+    """Return the command that goes from sub-goals to trained agents.
+
+    Args:
+        work: Folder for data and agents.
+        name: Name of the preset.
+        seed: Seed of the training.
+        jobs: Sub-agents trained at the same time.
+    """
+    preset = PRESETS[name]
+    train = ["minerl", "train", str(work / "data"), str(work / "model.npz")]
+    train += ["-o", str(folder_of(work, name, seed)), "--cache", str(work / "cache")]
+    train += [part for k, v in preset.options.items() for part in (f"--{k}", str(v))]
+    train += ["--seed", str(seed), "--jobs", str(jobs)]
+    played = ["--environments", str(preset.environments), "--environment.module", "scripted"]
+    return [[*train, *played, "--environment.world", *_world()]]
+
+
+def folder_of(work: Path, name: str, seed: int) -> Path:
+    """Return the folder of a training."""
+    return work / f"{name}-{seed}"
+
+
+def _world() -> list[str]:
+    return [f"{name}={value}" for name, value in WORLD.items()]
+
+
+def results(
+    work: Path, name: str, seeds: Sequence[int], episodes: int, progress: bool = True
+) -> dict[str, Any]:
+    """Return how far each player of each seed comes in new worlds.
 
     Args:
         work: Folder of data and agents; what was played before is kept there.
-        episodes: New worlds for each player.
+        name: Name of the preset.
+        seeds: Seeds of the trainings.
+        episodes: New worlds for each player; those of each seed are others.
         progress: Whether to show progress bars.
     """
-    configuration = load_players(work / "run", "cloned")[1]
-    return {
-        "world": WORLD,
-        "demonstrations": DEMOS,
-        "training": configuration,
-        "max_steps": MAX_STEPS,
-        "seed": SEED,
-        "played": _play(work, configuration, episodes, progress),
-        "subtasks": [success_rates(work / "run", k) for k in range(len(configuration["goals"]))],
-    }
-
-
-def _uniform(task: Any, seen: jax.Array, subtask: jax.Array, cell: jax.Array) -> Any:
-    """Act at random: every choice of every head is as likely."""
-    return {head: jnp.zeros(n) for head, n in HEAD_SIZES.items()}, jnp.zeros(())
-
-
-def _play(
-    work: Path, configuration: dict[str, Any], episodes: int, progress: bool
-) -> dict[str, Any]:
-    """Return how far each player comes in new worlds."""
-    model, found = AlignRudder.load(work / "model.npz"), {}
-    everyone = {"random": Players([jax.tree_util.Partial(_uniform)])}
-    for stage in ("cloned", "agent", "manager"):
-        everyone[stage] = load_players(work / "run", stage)[0]
-    seen = {name: configuration[name] for name in ("skip", "frames")}
-    tracked = open_game(model, module="scripted", world=WORLD, **seen)
-    with tracked.env:
-        for name, who in everyone.items():
-            kept = work / f"played-{name}-{episodes}.json"
-            if not kept.is_file():
-                write_json(kept, evaluate(who, tracked, episodes, SEED, MAX_STEPS, progress))
-            found[name] = read_json(kept, _PLAYED, remedy="delete it: they play again")
-            print(f"{name}: {found[name]['solved']} of {episodes} with a diamond", flush=True)
-    return found
+    model, runs = AlignRudder.load(work / "model.npz"), []
+    configuration: dict[str, Any] = {}
+    for seed in seeds:
+        folder = folder_of(work, name, seed)
+        configuration = load_players(folder, "cloned", model)[1]
+        seen = {key: configuration[key] for key in ("skip", "frames")}
+        games = Games(partial(open_game, model, module="scripted", world=WORLD, **seen), 2)
+        worlds, played = SEED + seed, {}
+        settings = {"seed": worlds, "max_steps": MAX_STEPS, "world": WORLD}
+        with games.playing(folder / "crashes-evaluation.csv") as envs:
+            for stage in STAGES:
+                players = load_players(folder, stage, model)[0]
+                rows = episode_rows(folder, players, stage, settings)
+                found = evaluate(players, envs, episodes, worlds, MAX_STEPS, progress, rows)
+                played[stage] = found
+                solved = f"{found['solved']} of {episodes} with a diamond"
+                print(f"seed {seed}, {stage}: {solved}", flush=True)
+        goals, skip = configuration["goals"], configuration["skip"]
+        runs.append(
+            {
+                "seed": seed,
+                "played": played,
+                "subtasks": [success_rates(folder, k) for k in range(len(goals))],
+                "frames": frames_of(folder, skip),
+            }
+        )
+    shared = {"world": WORLD, "demonstrations": DEMOS, "events": EVENTS, "max_steps": MAX_STEPS}
+    training = {key: value for key, value in configuration.items() if key != "seed"}
+    return {"preset": name, **shared, "training": training, "runs": runs}
 
 
 def success_rates(folder: Path, k: int) -> dict[str, float]:
@@ -125,16 +162,36 @@ def success_rates(folder: Path, k: int) -> dict[str, float]:
     return {"steps": int(rows[-1]["steps"]), "cloned": rates[0], "tuned": max(rates)}
 
 
-def results_table(found: dict[str, Any]) -> Table:
-    """Return the results as a table, a row for each sub-goal."""
-    played, goals = found["played"], found["training"]["goals"]
-    header = ["sub-goal", *played, "own: cloned", "own: tuned"]
-    rows = []
-    for k, (goal, own) in enumerate(zip(goals, found["subtasks"], strict=True)):
-        shares = [who["reached"][k] / who["episodes"] for who in played.values()]
-        alone = [f"{own[name]:.0%}" if name in own else "–" for name in ("cloned", "tuned")]
-        rows.append([f"{k} {goal}", *(f"{share:.0%}" for share in shares), *alone])
-    solved = [f"{who['solved'] / who['episodes']:.0%}" for who in played.values()]
-    rows.append(["diamond", *solved, "", ""])
-    note = "new worlds that reach it; own: from where its sub-task begins"
-    return Table("The small world", header, rows, (note,))
+def results_table(found: Mapping[str, Any]) -> Table:
+    """Return the results as a table, a row for each sub-goal: all seeds, and the range of them."""
+    runs, goals = found["runs"], goal_names(found["training"]["goals"])
+    header = ["sub-goal", *(name for name, _ in STAGES.values())]
+    rows = [
+        [goal, *(_cell([run["played"][s] for run in runs], k) for s in STAGES)]
+        for k, goal in enumerate(goals)
+    ]
+    n = sum(run["played"]["cloned"]["episodes"] for run in runs)
+    notes = [f"new worlds that reach it, of {n:,} in all; range: least and most of the seeds"]
+    for one, other in (("cloned", "agent"), ("agent", "manager")):
+        notes.append(_compared(runs, one, other))
+    return Table("The small world", header, rows, tuple(notes))
+
+
+def _cell(played: Sequence[Mapping[str, Any]], k: int) -> str:
+    shares = [who["reached"][k] / who["episodes"] for who in played]
+    if len(shares) == 1:
+        return f"{shares[0]:.0%}"
+    return f"{np.mean(shares):.0%} ({min(shares):.0%}–{max(shares):.0%})"
+
+
+def _compared(runs: Sequence[Mapping[str, Any]], one: str, other: str) -> str:
+    """Return how two players differ in the diamonds that they find, with an interval."""
+    sums = {
+        who: [sum(run["played"][who][key] for run in runs) for key in ("solved", "episodes")]
+        for who in (one, other)
+    }
+    words = []
+    for who, (solved, episodes) in sums.items():
+        low, high = wilson_interval(solved, episodes)
+        words.append(f"{STAGES[who][0]} {solved / episodes:.1%} ({low:.1%}–{high:.1%})")
+    return "diamonds: " + ", ".join(words)

@@ -13,6 +13,7 @@ sees only.
 
 import collections
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -180,6 +181,9 @@ class ScriptedEnv:
         distance: Steps from the middle of the clearing until something is in reach.
         spread: Degrees over which things are spread, the middle ahead; 90 to 360.
         hits: Steps of `attack` that each item takes.
+        drift: Degrees by which the view is turned at each step, whatever the player does: normally
+            distributed with this deviation, and the same for the same world.
+        delay: Seconds that a step takes, as real games do not compute one in no time.
         limit: Steps after which an episode ends; the task's if None.
     """
 
@@ -192,6 +196,8 @@ class ScriptedEnv:
         spread: float = 360,
         hits: int = 3,
         limit: Any = None,
+        drift: float = 0.0,
+        delay: float = 0.0,
     ) -> None:
         if task not in LIMITS:
             raise ValueError(f"task={task!r} is not known; known are {', '.join(LIMITS)}")
@@ -199,7 +205,8 @@ class ScriptedEnv:
             raise ValueError(f"version={version!r} is not known; use 3 (0.3.7) or 4 (0.4.4)")
         if stage not in STAGES:
             raise ValueError(f"stage={stage!r} is not known; known are {', '.join(STAGES)}")
-        for name, value in (("distance", distance), ("spread", spread)):
+        numbers = {"distance": distance, "spread": spread, "drift": drift, "delay": delay}
+        for name, value in numbers.items():
             if not isinstance(value, (int, float)):
                 raise ValueError(f"{name}={value!r} is no number")
         for name, value in (("hits", hits), ("limit", 1 if limit is None else limit)):
@@ -210,8 +217,11 @@ class ScriptedEnv:
                 f"distance={distance!r}, hits={hits!r}, spread={spread!r}; distance and hits must "
                 "be at least 1, spread between 90 and 360"
             )
+        if not (0 <= drift <= 45 and 0 <= delay <= 60):
+            raise ValueError(f"drift={drift!r}, delay={delay!r}; at most 45 degrees and a minute")
         self.task, self.version, self.stage = task, version, stage
         self.stride, self.spread, self.hits = (1 - REACH) / distance, spread, hits
+        self.drift, self.delay = drift, delay
         self.spec = Spec(task, LIMITS[task] if limit is None else limit)
         self.treechop = task == "MineRLTreechop-v0"
         self.goal = "iron_pickaxe" if "IronPickaxe" in task else "diamond"
@@ -252,7 +262,7 @@ class ScriptedEnv:
             bearing = (i + 0.5 + rng.uniform(-0.1, 0.1)) * gap - self.spread / 2
             left = float("inf") if self.treechop else SOURCES[kind][1]
             self.things.append(Thing(kind, towards(bearing), left, 1.0))
-        self.place, self.heading, self.pitch = 0j, 0.0, 0.0
+        self.place, self.heading, self.pitch, self._wind = 0j, 0.0, 0.0, rng
         self.items: dict = dict.fromkeys((*ITEMS, "diamond"), 0)
         self.items.update({} if self.treechop else STAGES[self.stage])
         self.had = {item for item, n in self.items.items() if n}
@@ -266,6 +276,8 @@ class ScriptedEnv:
             raise RuntimeError("Attempted to step an environment with done=True")
         action = {head: self._value(head, value) for head, value in action.items()}
         self.steps += 1
+        if self.delay:
+            time.sleep(self.delay)
         before = dict(self.items)
         self._turn_and_walk(action)
         # What does not work does nothing, as in Minecraft.
@@ -317,6 +329,8 @@ class ScriptedEnv:
 
     def _turn_and_walk(self, action):
         pitch, yaw = (float(x) for x in np.ravel(action.get("camera", (0, 0))))
+        if self.drift:
+            yaw += self._wind.normal(0.0, self.drift)
         self.heading = (self.heading + yaw) % 360
         self.pitch = min(max(self.pitch + pitch, -30.0), 30.0)
         ahead = action.get("forward", 0) - action.get("back", 0)

@@ -13,13 +13,20 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from align_rudder.files import write_figure
 from align_rudder.model import AlignRudder
 from align_rudder.runs.rows import read_rows
 from align_rudder.show.figures import consensus
 from align_rudder.show.figures.colors import OKABE_ITO, ink_on, legend_outside
+from align_rudder.show.figures.subtasks import (
+    Reached,
+    SubAgent,
+    frequencies,
+    learning,
+    step_axis,
+    tidy,
+)
 from align_rudder.studies.diamond.methods import METHODS, OURS, label_of, order_of
 from align_rudder.studies.diamond.results import read_evaluation, read_training
 from align_rudder.studies.diamond.tables import (
@@ -27,9 +34,9 @@ from align_rudder.studies.diamond.tables import (
     endings_rows,
     final_stage,
     range_of,
-    short_number,
 )
 from align_rudder.tasks.diamond.names import event_names, goal_names
+from align_rudder.text import short_number
 
 __all__ = [
     "draw_alignment",
@@ -40,7 +47,6 @@ __all__ = [
     "subgoal_bars",
 ]
 
-_SHOWN, _CLONED, _TUNED = OKABE_ITO["blue"], OKABE_ITO["green"], OKABE_ITO["orange"]
 _ENDINGS = {
     name: OKABE_ITO[color]
     for name, color in {
@@ -98,27 +104,6 @@ def _agent_names(folder: Path, goals: list[str]) -> list[str]:
     return [f"kind {k + 1}" for k in range(len(goals))] if by_number else goals
 
 
-def _tidy(ax: Axes) -> None:
-    """Leave out the lines above and to the right, and draw faint lines to read heights from."""
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="y", lw=0.4, color="#dddddd")
-    ax.set_axisbelow(True)
-
-
-def _step_axis(ax: Axes, low: float, high: float, ticks: int = 6) -> None:
-    """Make x a logarithmic axis of steps, with ticks at 1, 2, 5, 10 …, as many as fit."""
-    ax.set_xscale("log")
-    ax.set_xlim(low, max(high, low * 1.01))
-    for digits in ((1, 2, 5), (1, 3), (1,)):
-        places = [d * 10.0**e for e in range(13) for d in digits]
-        inside = [p for p in places if low <= p <= high]
-        if len(inside) <= ticks:
-            break
-    ax.xaxis.set_major_locator(FixedLocator(inside))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
-
-
 # Sub-goals
 
 
@@ -126,8 +111,7 @@ def subgoal_bars(evaluation: Mapping[str, Any]) -> Figure:
     """Return how often each sub-goal along the consensus is reached, as bars.
 
     Demonstrations, behavioural cloning and the fine-tuned agent (with its manager if it has one)
-    stand side by side; what a training does not have is left out. The axis is linear up to one
-    world of all those played and logarithmic beyond, so that rare successes can be seen.
+    stand side by side; what a training does not have is left out.
 
     Args:
         evaluation: Contents of `evaluation.json`.
@@ -135,38 +119,16 @@ def subgoal_bars(evaluation: Mapping[str, Any]) -> Figure:
     stages, method = evaluation["stages"], evaluation["method"]
     after = "fine-tuned" if "cloned" in stages else label_of(method)
     after += f", {short_number(evaluation['steps'])} steps"
+    played = [(after, "fine-tuned", stages[final_stage(evaluation)])]
+    if "cloned" in stages:
+        played.insert(0, ("behavioural cloning", "cloned", stages["cloned"]))
     series = [
-        ("demonstrations", _SHOWN, evaluation.get("demonstrations")),
-        ("behavioural cloning", _CLONED, stages.get("cloned")),
-        (after, _TUNED, stages[final_stage(evaluation)]),
+        Reached(label, stage, found["reached"], found["worlds"]) for label, stage, found in played
     ]
-    series = [(label, color, found) for label, color, found in series if found]
-    names = goal_names(evaluation["goals"])
-    at, width = np.arange(len(names)), 0.84 / len(series)
-    figure = Figure(figsize=(max(6.0, 0.48 * len(names) + 1.2), 4.2), layout="constrained")
-    ax = figure.subplots()
-    least = 100 / max(found["worlds"] for _, _, found in series)
-    ax.set_yscale("symlog", linthresh=least, linscale=0.6)
-    for i, (label, color, found) in enumerate(series):
-        rates = 100 * np.array(found["reached"]) / found["worlds"]
-        x = at + (i - (len(series) - 1) / 2) * width
-        many = f"{found['worlds']:,} {'runs' if label == 'demonstrations' else 'worlds'}"
-        ax.bar(x, rates, width * 0.94, color=color, label=f"{label} ({many})")
-        for place in x[rates == 0]:
-            bold = {"fontsize": 7, "fontweight": "bold", "color": color, "ha": "center"}
-            ax.annotate("0", (place, 0), xytext=(0, 1), textcoords="offset points", **bold)
-    first = int(np.ceil(np.log10(least) - 1e-9))
-    ax.set_yticks([0.0, *(10.0**e for e in range(first, 3))])
-    ax.yaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_formatter("{x:g} %")
-    ax.set_ylim(0, 130)
-    ax.set_xlim(-0.6, len(names) - 0.4)
-    ax.set_xticks(at, names, rotation=45, ha="right", rotation_mode="anchor", fontsize=9)
-    ax.tick_params(axis="x", length=0)
-    _tidy(ax)
-    ax.set_ylabel("sub-goal reached")
-    legend_outside(figure, ax, 3, "upper center", fontsize=9)
-    return figure
+    if shown := evaluation.get("demonstrations"):
+        one = "demonstrations"
+        series.insert(0, Reached(one, one, shown["reached"], shown["worlds"], "runs"))
+    return frequencies(goal_names(evaluation["goals"]), series)
 
 
 # Endings
@@ -326,11 +288,11 @@ def learning_curves(folders: Sequence[str | Path]) -> Figure:
         every = [x for line in ax.lines for x in np.asarray(line.get_xdata(), float)]
         evaluated |= bool(every)
         if every:
-            _step_axis(ax, min(every) * 0.93, max(every) * 1.08, ticks=9)
+            step_axis(ax, min(every) * 0.93, max(every) * 1.08, ticks=9)
         if len(panels) > 1:
             ax.set_title(f"{short_number(steps)} steps in all", loc="left", fontsize=10)
         ax.set_xlabel("environment steps")
-        _tidy(ax)
+        tidy(ax)
         for handle, label in zip(*ax.get_legend_handles_labels()):
             legend.setdefault(label, handle)
     if not evaluated:
@@ -393,65 +355,27 @@ def sub_agent_curves(
     if goals and len(goals) != n:
         raise ValueError(f"{folder} has {n} sub-tasks; {len(goals)} goals were given")
     names = goal_names([str(goal) for goal in goals]) or [f"sub-goal {k + 1}" for k in range(n)]
-    columns = min(5, n)
-    rows = -(-n // columns)
-    width, height = 2.3 * columns + 0.6, 1.65 * rows + 0.75
-    figure = Figure(figsize=(width, height))
-    outer = figure.add_gridspec(
-        rows,
-        columns,
-        left=0.65 / width,
-        right=1 - 0.15 / width,
-        bottom=0.6 / height,
-        top=1 - 0.3 / height,
-        wspace=0.16,
-        hspace=0.42,
-    )
-    for k, name in enumerate(names):
-        inner = outer[divmod(k, columns)].subgridspec(1, 2, width_ratios=(1, 2.2), wspace=0.06)
-        left, right = figure.add_subplot(inner[0]), figure.add_subplot(inner[1])
-        left.set_title(name, fontsize=9.5, loc="left", pad=3)
-        _draw_cloning(left, cloning, k)
-        _draw_tries(right, updates, k, window or max(len(updates) // 50, 1))
-        for ax in (left, right):
-            ax.set_ylim(-3, 104)
-            ax.set_yticks([0, 50, 100])
-            _tidy(ax)
-            ax.tick_params(labelsize=7.5, length=2, pad=2)
-        left.set_facecolor("#f4f4f4")
-        right.tick_params(axis="y", length=0, labelleft=False)
-        right.spines["left"].set_visible(False)
-        left.set_yticklabels(["0", "50", "100 %"] if k % columns == 0 else [])
-    figure.legend(
-        [Line2D([], [], color=_CLONED), Line2D([], [], color=_TUNED)],
+    return learning(
         [
-            "accuracy on the demonstrations, over updates of cloning",
-            "success of tries, over environment steps of PPO",
+            SubAgent(name, _cloning(cloning, k), _tries(updates, k, window))
+            for k, name in enumerate(names)
         ],
-        loc="lower center",
-        ncols=2,
-        frameon=False,
-        fontsize=8.5,
+        "accuracy on the demonstrations, over updates of cloning",
+        "success of tries, over environment steps of PPO",
     )
-    return figure
 
 
-def _draw_cloning(ax: Axes, rows: Sequence[Mapping[str, str]], k: int) -> None:
-    """Draw the accuracy of a sub-agent while it is cloned."""
-    ax.set_xticks([])
-    if rows:
-        x = [int(row["updates"]) for row in rows]
-        ax.plot(x, [100 * float(row[f"accuracy_{k}"]) for row in rows], color=_CLONED, lw=1.4)
-        ax.set_xlim(0, x[-1])
-        ax.set_xticks([x[-1]], [short_number(x[-1])], ha="right")
+def _cloning(rows: Sequence[Mapping[str, str]], k: int) -> list[tuple[float, float]]:
+    """Return the accuracy of a sub-agent while it is cloned."""
+    return [(int(row["updates"]), float(row[f"accuracy_{k}"])) for row in rows]
 
 
-def _draw_tries(ax: Axes, rows: Sequence[Mapping[str, str]], k: int, window: int) -> None:
-    """Draw the success of a sub-agent's tries while it is trained by PPO."""
-    if rows:
-        reached, failed = (
-            np.array([float(row[f"{name}_{k}"]) for row in rows]) for name in ("reached", "failed")
-        )
-        steps = [int(row["steps"]) for row in rows]
-        ax.plot(steps, 100 * _moving_rate(reached, failed, window), color=_TUNED, lw=1.4)
-        _step_axis(ax, steps[0], steps[-1], ticks=3)
+def _tries(
+    rows: Sequence[Mapping[str, str]], k: int, window: int | None
+) -> list[tuple[float, float]]:
+    """Return the success of a sub-agent's tries while it is trained by PPO."""
+    reached, failed = (
+        np.array([float(row[f"{name}_{k}"]) for row in rows]) for name in ("reached", "failed")
+    )
+    rates = _moving_rate(reached, failed, window or max(len(rows) // 50, 1))
+    return [(int(row["steps"]), float(rate)) for row, rate in zip(rows, rates, strict=True)]

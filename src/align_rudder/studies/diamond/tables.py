@@ -13,6 +13,7 @@ from align_rudder.studies.diamond.methods import OURS, label_of, order_of
 from align_rudder.studies.statistics import wilson_interval
 from align_rudder.studies.tables import Table
 from align_rudder.tasks.diamond.names import goal_names
+from align_rudder.text import short_number
 
 __all__ = [
     "GIVEN_UP",
@@ -24,25 +25,11 @@ __all__ = [
     "range_of",
     "results_rows",
     "results_table",
-    "short_number",
 ]
 
 _TOOL = "iron pickaxe"
 GIVEN_UP = "given up"
 """How an episode ends that still ran when its evaluation had no more steps for it."""
-
-
-def short_number(value: float) -> str:
-    """Return a number in few characters.
-
-    Example:
-        >>> short_number(8_000_000), short_number(1500), short_number(20)
-        ('8 M', '1.5 k', '20')
-    """
-    for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
-        if value >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"
 
 
 def _percent(share: float | None) -> str:
