@@ -10,6 +10,7 @@ jax = pytest.importorskip("jax")
 eqx = pytest.importorskip("equinox")
 from corridor import LEFT, constant, fetch, followed, net  # noqa: E402
 
+from align_rudder.hierarchy import fine_tuning  # noqa: E402
 from align_rudder.hierarchy.external import (  # noqa: E402
     Players,
     TrackedEnv,
@@ -17,7 +18,7 @@ from align_rudder.hierarchy.external import (  # noqa: E402
     play_out,
 )
 from align_rudder.hierarchy.fine_tuning import FineTuning, fine_tune  # noqa: E402
-from align_rudder.hierarchy.ppo import PPO, new_train_state  # noqa: E402
+from align_rudder.hierarchy.ppo import PPO, new_train_state, update_agent  # noqa: E402
 from align_rudder.hierarchy.practice import (  # noqa: E402
     ManagerPractice,
     SubtaskPractice,
@@ -227,3 +228,18 @@ def test_whatever_breaks_a_training_off_its_last_update_is_saved(env, tmp_path):
         ]
         == 64
     )
+
+
+def test_minibatches_in_python_are_those_of_the_compiled_loop():
+    ppo = replace(TUNING.ppo, n_envs=2, n_steps=16, n_minibatches=4, n_epochs=3, burn_in=0)
+    envs, rng, practice = [followed(), followed()], np.random.default_rng(0), first(net())
+    begin_all(practice, envs, TUNING, rng)
+    batch = play_batch(practice, net(), envs, TUNING, ppo, rng)
+    before = new_train_state(net(), ppo, 5, jax.random.key(1))
+    one, losses = fine_tuning._update(ppo, 5, before, *batch)
+    other, expected = update_agent(None, ppo, 5, before, *batch)
+    for a, b in zip(jax.tree.leaves(one.agent), jax.tree.leaves(other.agent), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(losses, expected, rtol=1e-4, atol=1e-6)
+    assert not np.array_equal(one.agent.move, before.agent.move)
+    np.testing.assert_array_equal(jax.random.key_data(one.key), jax.random.key_data(other.key))

@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from align_rudder.files import Number, Whole
 from align_rudder.hierarchy.external import TrackedEnv, UnreachedError
-from align_rudder.hierarchy.ppo import PPO, Losses, new_train_state, update_agent
+from align_rudder.hierarchy.ppo import (
+    PPO,
+    Losses,
+    TrainState,
+    Transition,
+    flattened,
+    learn_from,
+    new_train_state,
+    shuffled_rows,
+)
 from align_rudder.hierarchy.practice import Practice, begin_all, play_batch
 from align_rudder.runs.checkpoint import Checkpoint
 
@@ -163,7 +172,25 @@ def fine_tune(
         raise
 
 
-_update = eqx.filter_jit(partial(update_agent, None))
+def _update(
+    ppo: PPO, total: int, state: TrainState, traj_batch: Transition, last_value: jax.Array
+) -> tuple[TrainState, Losses]:
+    """Return the state after learning from a batch, as `ppo.update_agent` does.
+
+    Minibatches are steps of Python: in a compiled loop XLA's convolutions on CPUs take 15 times as
+    long.
+    """
+    flat, found = _flattened(ppo, traj_batch, last_value), []
+    key, *epochs = jax.random.split(state.key, ppo.n_epochs + 1)
+    for k in epochs:
+        for rows in shuffled_rows(ppo, jax.random.split(k)[0], traj_batch.reward.size):
+            state, losses = _learn_from(None, ppo, total, state, flat, rows)
+            found.append(losses)
+    mean = jax.tree.map(lambda *x: jnp.stack(x).mean(), *found)
+    return state._replace(n_updates=state.n_updates + 1, key=key), mean
+
+
+_flattened, _learn_from = eqx.filter_jit(flattened), eqx.filter_jit(learn_from)
 
 
 def _good_enough(curve: Sequence[tuple[int, float]], tuning: FineTuning) -> bool:

@@ -32,11 +32,14 @@ __all__ = [
     "Transition",
     "collect_rollout",
     "current_names",
+    "flattened",
     "generalized_advantage_estimation",
+    "learn_from",
     "new_runner_state",
     "new_train_state",
     "optimizer",
     "ppo_loss",
+    "shuffled_rows",
     "train_step",
     "update_agent",
     "with_later",
@@ -377,35 +380,19 @@ def update_agent(
         last_value: V of the states after them (N,).
         examples: Steps of demonstrations to clone at the same time.
     """
-    advantage = generalized_advantage_estimation(
-        traj_batch.reward,
-        ppo.gamma * (1.0 - traj_batch.done),
-        ppo.gae_lambda,
-        jnp.concatenate([traj_batch.value, last_value[None]]),
-    )
-    n = advantage.size
-    flat = jax.tree.map(
-        lambda x: x.reshape(n, *x.shape[2:]), (traj_batch, advantage, advantage + traj_batch.value)
-    )
-    optimise = optimizer(ppo, total_updates)
+    flat = flattened(ppo, traj_batch, last_value)
+    n = traj_batch.reward.size
+
     params, static = eqx.partition(state.agent, eqx.is_inexact_array)
-    value_only = state.n_updates < ppo.burn_in
 
     def minibatch(carry: Any, x: tuple[jax.Array, jax.Array]) -> Any:
-        params, opt_state = carry
-        part = jax.tree.map(lambda leaf: leaf[x[0]], flat)
-        shown = jax.tree.map(lambda leaf: leaf[x[1]], examples)
-
-        def loss(params: Any) -> tuple[jax.Array, Losses]:
-            return ppo_loss(eqx.combine(params, static), task, ppo, part, shown, value_only)
-
-        grads, losses = jax.grad(loss, has_aux=True)(params)
-        updates, opt_state = optimise.update(grads, opt_state, params)
-        return (optax.apply_updates(params, updates), opt_state), losses
+        before = state._replace(agent=eqx.combine(carry[0], static), opt_state=carry[1])
+        after, losses = learn_from(task, ppo, total_updates, before, flat, x[0], (examples, x[1]))
+        return (eqx.filter(after.agent, eqx.is_inexact_array), after.opt_state), losses
 
     def epoch(carry: Any, key: jax.Array) -> Any:
         k_rows, k_shown = jax.random.split(key)
-        rows = jax.random.permutation(k_rows, n).reshape(ppo.n_minibatches, -1)
+        rows = shuffled_rows(ppo, k_rows, n)
         size = (ppo.n_minibatches, min(n_shown, _EXAMPLES))
         shown = jax.random.randint(k_shown, size, 0, n_shown) if n_shown else rows
         return jax.lax.scan(minibatch, carry, (rows, shown))
@@ -415,6 +402,59 @@ def update_agent(
     (params, opt_state), losses = jax.lax.scan(epoch, (params, state.opt_state), keys[1:])
     state = TrainState(eqx.combine(params, static), opt_state, state.n_updates + 1, keys[0])
     return state, jax.tree.map(jnp.mean, losses)
+
+
+def flattened(ppo: PPO, traj_batch: Transition, last_value: jax.Array) -> Any:
+    """Return transitions, advantages and targets of the value as rows (T N, …)."""
+    advantage = generalized_advantage_estimation(
+        traj_batch.reward,
+        ppo.gamma * (1.0 - traj_batch.done),
+        ppo.gae_lambda,
+        jnp.concatenate([traj_batch.value, last_value[None]]),
+    )
+    return jax.tree.map(
+        lambda x: x.reshape(advantage.size, *x.shape[2:]),
+        (traj_batch, advantage, advantage + traj_batch.value),
+    )
+
+
+def shuffled_rows(ppo: PPO, key: jax.Array, n: int) -> jax.Array:
+    """Return the rows of each minibatch of an epoch."""
+    return jax.random.permutation(key, n).reshape(ppo.n_minibatches, -1)
+
+
+def learn_from(
+    task: Any,
+    ppo: PPO,
+    total_updates: int | jax.Array,
+    state: TrainState,
+    flat: Any,
+    rows: jax.Array,
+    examples: tuple[Examples | None, jax.Array | None] = (None, None),
+) -> tuple[TrainState, Losses]:
+    """Return the state after learning from a minibatch, and the losses.
+
+    Args:
+        task: What the agent is called with.
+        ppo: Hyper-parameters.
+        total_updates: Updates of the whole training.
+        state: The state.
+        flat: What `flattened` returned.
+        rows: Rows of it.
+        examples: Steps of demonstrations, and which of them are cloned.
+    """
+    params, static = eqx.partition(state.agent, eqx.is_inexact_array)
+    part = jax.tree.map(lambda leaf: leaf[rows], flat)
+    shown = jax.tree.map(lambda leaf: leaf[examples[1]], examples[0])
+    value_only = state.n_updates < ppo.burn_in
+
+    def loss(params: Any) -> tuple[jax.Array, Losses]:
+        return ppo_loss(eqx.combine(params, static), task, ppo, part, shown, value_only)
+
+    grads, losses = jax.grad(loss, has_aux=True)(params)
+    updates, opt_state = optimizer(ppo, total_updates).update(grads, state.opt_state, params)
+    params = optax.apply_updates(params, updates)
+    return state._replace(agent=eqx.combine(params, static), opt_state=opt_state), losses
 
 
 # In JAX
