@@ -11,7 +11,9 @@ A message is its length (32 bits) and its bytes. What is asked, and what is answ
     <MalmoEnv…/>                         nothing: a new connection says hello
     <MissionInit …>, then uid:role:resets:agents:synchronous[:seed]     1 (32 bits)
     <Peek/>                              picture, JSON, done (8 bits)
-    <Step0> a command on each line       picture, reward, done, sent (64, 8, 8 bits), JSON
+    <Step0>, in 0.4.4 <StepClient0>, a command on each line
+                                         picture, reward, done, sent (64, 8, 8 bits), JSON
+    <StepServer>                         nothing
     <Quit/>, <Exit>NOW</Exit>            1 (32 bits)
 """
 
@@ -26,6 +28,8 @@ import time
 from pathlib import Path
 
 WORLD = {"hits": 1, "distance": 1, "spread": 90}
+NAMES = {"craftNearby": "nearbyCraft", "smeltNearby": "nearbySmelt"}
+"""What 0.4.4 calls actions, and what 0.3.7 does."""
 FOLDER = Path(os.environ.get("STAND_IN", "."))
 
 
@@ -93,10 +97,14 @@ class Malmo:
 
     def observed(self, seen):
         """Return picture (upside down) and JSON of an observation."""
-        counts = [{"type": k, "quantity": int(n)} for k, n in seen["inventory"].items() if n]
+        counts = [
+            {"type": k, "quantity": int(n), "metadata": 0}
+            for k, n in seen["inventory"].items()
+            if n
+        ]
         hand = seen["equipped_items"]["mainhand"]
         hand = {k: str(v) if k == "type" else int(v) for k, v in hand.items()}
-        told = {"inventory": counts, "equipped_items": {"mainhand": hand}}
+        told = {"inventory": counts, "equipped_items": {"mainhand": {**hand, "metadata": 0}}}
         return seen["pov"][::-1].tobytes(), json.dumps(told).encode()
 
     def mission(self):
@@ -124,6 +132,7 @@ class Malmo:
         action = {}
         for line in re.sub("<[^>]*>", "", message).splitlines():
             name, *values = line.split()
+            name = NAMES.get(name, name)
             numbers = name == "camera" or values[0].isdigit()
             action[name] = [float(v) for v in values] if numbers else values[0]
             if numbers and name != "camera":
@@ -141,6 +150,8 @@ class Malmo:
                 self.mission()
             elif message == "<Peek/>":
                 self.peek()
+            elif message.startswith("<StepServer"):
+                pass  # 0.4.4 says so when all clients have stepped, and waits for nothing
             elif message.startswith("<Step"):
                 self.step(message)
             elif message.startswith(("<Quit", "<Exit")):

@@ -1,7 +1,7 @@
 """The real client code of minerl, with only the Java process replaced by a stand-in (`malmo.py`).
 
-It needs an old Python with minerl's client, which is no part of the development environment. How
-one is made is in `docs/minerl.md`, "Install"; name it in ALIGN_RUDDER_MINERL_CLIENT.
+It needs an old Python with minerl's client, which is no part of the development environment:
+`tools/minerl_client.py` makes one; name it in ALIGN_RUDDER_MINERL_CLIENT.
 """
 
 import os
@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
         not CLIENT,
-        reason="no interpreter with minerl's client: see Install in docs/minerl.md, and set "
+        reason="no interpreter with minerl's client: python tools/minerl_client.py makes one; set "
         "ALIGN_RUDDER_MINERL_CLIENT to it",
     ),
 ]
@@ -74,7 +74,10 @@ def test_the_real_client_is_spoken_to(make):
 
 def test_after_minecraft_died_reset_starts_it_anew(make):
     env = make("die 4")
-    with pytest.raises(MineRLServerError, match=r"during step(.|\n)*Call reset"):
+    # 0.3.7 raises, 0.4.4 returns a random observation and says so in its info.
+    with pytest.raises(
+        MineRLServerError, match=r"(during step|lost Minecraft)(.|\n)*[Cc]all reset"
+    ):
         episode(env)
     env.reset(seed=3)
     env.step(act())
