@@ -32,7 +32,8 @@ __all__ = [
 
 PYTHON_VARIABLE = "ALIGN_RUDDER_MINERL_PYTHON"
 """Environment variable with the command of the interpreter that has minerl."""
-INSTALL = f"""minerl runs the real Minecraft and needs Java 8 and an old Python (3.6 to 3.8):
+INSTALL = f"""minerl runs the real Minecraft and needs Java 8 and an old Python (3.6 to 3.8). Its
+build asks for a plugin that is gone; docs/minerl.md, Install, says what then. The lines were:
     apt install openjdk-8-jdk          (and xvfb, on a machine without a screen)
     python3.7 -m venv minerl-env
     minerl-env/bin/pip install "gym==0.19.0" "minerl==0.3.7"      (or minerl==0.4.4)
