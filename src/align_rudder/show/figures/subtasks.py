@@ -115,7 +115,8 @@ def frequencies(names: Sequence[str], series: Sequence[Reached]) -> Figure:
     ax.tick_params(axis="x", length=0)
     tidy(ax)
     ax.set_ylabel("sub-goal reached")
-    legend_outside(figure, ax, 3, "upper center", fontsize=9)
+    columns = 3 if figure.get_figwidth() > 8 or len(series) < 3 else 2
+    legend_outside(figure, ax, columns, "upper center", fontsize=9)
     return figure
 
 
@@ -152,11 +153,14 @@ def learning(agents: Sequence[SubAgent], cloning: str, tuning: str) -> Figure:
             left.set_xlim(0, last)
             left.set_xticks([last], [short_number(last)], ha="right")
         _draw(right, agent.tuning, STAGES["fine-tuned"])
-        steps = [x for x, _ in agent.tuning if x > 0]
-        if steps:
-            step_axis(right, steps[0], steps[-1], ticks=3)
-        else:
+        steps = [x for x, _ in agent.tuning]
+        if not steps or steps[-1] == 0:
             right.set_xticks([])
+        elif steps[0] > 0:
+            step_axis(right, steps[0], steps[-1], ticks=3)
+        else:  # a logarithmic axis has no place for the beginning
+            right.set_xlim(0, steps[-1])
+            right.set_xticks([steps[-1]], [short_number(steps[-1])], ha="right")
         for ax in (left, right):
             ax.set_ylim(-3, 104)
             ax.set_yticks([0, 50, 100])
