@@ -55,7 +55,7 @@ _FORM = (
     "write FIELD >= VALUE (or <=, ==, !=, >, <), FIELD has VALUE, or the name of a field that is "
     "true for successes"
 )
-_FIELDS, _VALUES = 12, 4  # of so many fields so many values are named in messages
+_FIELDS, _VALUES = 10, 4  # of so many fields so many values are named in messages
 
 
 @dataclass(frozen=True)
@@ -214,8 +214,9 @@ def with_outcome(run: Run, met: Callable[[Run], bool | None] | None, group: str 
     # The task is named as it is written: 1.10 is another version than 1.1.
     names = _TASK if group is None else (group,)
     task = next((run.fields[name] for name in names if run.fields.get(name) is not None), None)
-    run = replace(run, fields={name: as_written(value) for name, value in run.fields.items()})
-    ret = next((r for name in _RETURN if (r := _number(run.fields.get(name))) is not None), None)
+    fields = {name: as_written(value) for name, value in run.fields.items()}
+    ret = next((r for name in _RETURN if (r := _number(fields.get(name))) is not None), None)
+    run = replace(run, fields=fields, ret=ret, group=None if task is None else str(task))
     if met is not None:
         success = met(run) if isinstance(met, Condition) else judge(run, met)
     else:
@@ -225,7 +226,7 @@ def with_outcome(run: Run, met: Callable[[Run], bool | None] | None, group: str 
             success = ret == 1.0
     if ret is None and success is not None:
         ret = float(success)
-    return replace(run, success=success, ret=ret, group=None if task is None else str(task))
+    return replace(run, success=success, ret=ret)
 
 
 def has_field(runs: Iterable[Run], name: str, own: bool = True) -> bool:
@@ -251,7 +252,7 @@ def fields_said(runs: Iterable[Run]) -> str:
         for name, value in run.fields.items():
             values = found.setdefault(name, {})
             if value is not None and len(values) <= _VALUES:
-                values[short(as_written(value), 24)] = None
+                values[short(as_written(value), 16)] = None
     said = [f"{short(name, 40)} ({_some(values)})" for name, values in found.items()]
     more = [f"{len(said) - _FIELDS} more"] if len(said) > _FIELDS else []
     return ", ".join([*said[:_FIELDS], *more]) or "no fields"
@@ -263,7 +264,7 @@ def why_none_succeeded(log: RunLog) -> str:
     if text is not None:
         asked = condition(text).field
         there = {short(value, 24): None for run in log.runs for value in _values(run, asked)}
-        return f"{text!r} is true of none; {asked} is {_some(there)}"
+        return f"{text!r} is true of none; {asked} there: {_some(there)}"
     if log.options.function or not log.unknown:
         return ""
     return f"the fields are {fields_said(log.runs)}; say success='FIELD == VALUE' (--success)"
