@@ -138,6 +138,9 @@ def test_messages_with_parts_that_use_tools(tmp_path):
     assert run.turns == [1, 4]
     assert [m.role for m in run.messages] == ["user", "assistant", "tool", "user", "assistant"]
     assert [m.text for m in run.messages[1:4]] == ["Let me see.", "no\n[HAT1]", "late\nGo on."]
+    odd = [{"role": "user", "content": content} for content in (5, {"a": 1}, [], True, [[]])]
+    (run,) = read_log(written(tmp_path / "x.json", odd)).runs
+    assert names(run) == ["user"] * 5
     nameless = {"role": "assistant", "content": [{"type": "tool_use", "input": {}}]}
     with pytest.raises(ValueError, match="a tool_use of message 0 has no name"):
         read_log(written(tmp_path / "x.json", [nameless]))

@@ -81,8 +81,8 @@ def _is_part(part: Any, kind: str) -> bool:
 
 
 def _only_answers(message: Mapping[str, Any]) -> bool:
-    content = message.get("content")
-    return bool(content) and len(_parts(message, "tool_result")) == len(content)
+    answers, content = _parts(message, "tool_result"), message.get("content")
+    return bool(answers) and answers == content
 
 
 def _entries(messages: list[dict[str, Any]]) -> Iterator[Entry]:
