@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -19,11 +20,16 @@ __all__ = [
     "letters_for",
     "short",
     "short_number",
+    "visible",
     "wrap_columns",
 ]
 
 if not TYPE_CHECKING:
     __getattr__ = attribute_of(__name__)
+
+_STEERING = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 LETTERS = string.ascii_uppercase + string.ascii_lowercase + string.digits
 
@@ -58,12 +64,32 @@ def wrap_columns(n_columns: int, cell: int, indent: int, width: int) -> Iterator
 def short(symbol: Hashable, most: int = 80) -> str:
     """Return a symbol as text, cut where it is very long; an empty one in quotes.
 
+    Signs that would steer a terminal are escaped; see `visible`.
+
     Example:
         >>> short("log"), short(""), short("abcdef", 4)
         ('log', "''", 'abc…')
     """
-    text = str(symbol) or repr(symbol)
+    text = visible(str(symbol) or repr(symbol))
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def visible(text: str, keep: str = "") -> str:
+    r"""Return a text with control characters and marks of writing direction escaped.
+
+    Args:
+        text: The text, perhaps from a file of somebody else.
+        keep: Control characters that stay.
+
+    Example:
+        >>> print(visible("a\x1b[2Jb\nc"))
+        a\x1b[2Jb\nc
+    """
+    return _STEERING.sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
+
+
+def _escaped(sign: str) -> str:
+    return sign.encode("unicode_escape").decode()
 
 
 def legend(symbols: Sequence[Hashable], letters: Sequence[str], width: int = 100) -> str:

@@ -138,3 +138,153 @@ def test_logs_are_demonstrations(files, capsys):
     assert run("report", model, folder / "runs" / "b.jsonl", "-o", folder / "r.html") == 0
     assert run("fit", folder / "runs", "-o", model, "--log-events", "message") == 0
     assert "user says" in capsys.readouterr().out
+
+
+def turns_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def wanted_turns(model, log):
+    return [
+        {"run": r.name, "group": r.group, "return": r.ret, "rewards": model.turn_rewards(r)}
+        for r in log.runs
+    ]
+
+
+def test_turns_are_read_as_the_log_of_the_model(files, capsys):
+    """Tasks of another field, roads of each: redistribute finds them by itself."""
+    folder, _ = files
+    runs = [json.loads(line) for line in (folder / "runs" / "b.jsonl").read_text().splitlines()]
+    runs += json.loads((folder / "runs" / "a.json").read_text())
+    for i, one in enumerate(runs):
+        one["kind"], one["grade"] = "xy"[i % 3 > 0], "pass" if one.pop("reward") else "2 of 5"
+    path = folder / "kinds.json"
+    path.write_text(json.dumps(runs))
+    model, out = folder / "m.json", folder / "turns.jsonl"
+    said = ("--group", "kind", "--success", "grade == pass", "--per-task")
+    assert run("logs", path, *said, "--model", model) == 0
+    assert run("redistribute", model, path, "--turns", "-o", out) == 0
+    log = ar.read_log(path, "grade == pass", "kind")
+    rows = turns_of(out)
+    assert rows == wanted_turns(ar.LogModel(per_group=True).fit(log), log)
+    assert {row["group"] for row in rows} == {"x", "y"}
+    # What is said anew takes the place of what the file says.
+    other = ("--group", "task_id", "--success", "grade != pass")
+    assert run("redistribute", model, path, "--turns", "-o", out, *other) == 0
+    log = ar.read_log(path, "grade != pass", "task_id")
+    assert turns_of(out) == wanted_turns(ar.LogModel.load(model), log)
+
+
+def test_turns_of_a_csv_with_columns_of_its_own(files, capsys):
+    folder, _ = files
+    path, model, out = folder / "cases.csv", folder / "m.json", folder / "turns.jsonl"
+    columns = {"case": "order", "activity": "step"}
+    names = ("--column", "case=order", "activity=step")
+    assert run("logs", path, *names, "--success", "verdict == yes", "--model", model) == 0
+    assert run("redistribute", model, path, "--turns", "-o", out) == 0
+    log = ar.read_log(path, "verdict == yes", columns=columns)
+    assert turns_of(out) == wanted_turns(ar.LogModel().fit(log), log)
+    text = path.read_text().replace("order,step", "id,step", 1)
+    (folder / "other.csv").write_text(text)
+    assert run("redistribute", model, folder / "other.csv", "--turns") == 2
+    assert "it has no column 'order'; it has id, step, verdict" in capsys.readouterr().err
+    again = ("--column", "case=id")
+    assert run("redistribute", model, folder / "other.csv", "--turns", "-o", out, *again) == 0
+    assert [row["rewards"] for row in turns_of(out)] == [
+        model_row["rewards"] for model_row in wanted_turns(ar.LogModel().fit(log), log)
+    ]
+    # The same columns for a model of `fit`.
+    plain, success = folder / "m.npz", ("--success", "verdict == yes")
+    assert run("fit", path, "-o", plain, *names, *success) == 0
+    assert run("redistribute", plain, path, "--json", folder / "r.json", *names, *success) == 0
+    assert len(json.loads((folder / "r.json").read_text())) == 100
+    assert run("report", plain, path, "-o", folder / "r.html", *names, *success) == 0
+
+
+def test_a_field_that_another_log_lacks_is_said_to_be_the_models(files, capsys):
+    folder, _ = files
+    model = folder / "m.json"
+    assert run("logs", folder / "runs", "--success", "reward > 0", "--model", model) == 0
+    (folder / "other.json").write_text(json.dumps([["a", "b"]]))
+    assert run("redistribute", model, folder / "other.json", "--turns") == 2
+    said = capsys.readouterr().err
+    assert "no run could be read" in said or "no run has the field 'reward'" in said
+    assert "read as that of the model (--success 'reward > 0')" in said
+
+
+def test_a_function_of_success_must_be_said_again(files, capsys):
+    folder, _ = files
+    log = ar.read_log(folder / "runs", success=lambda r: r.ret == 1)
+    ar.LogModel().fit(log).save(folder / "m.json")
+    args = ("redistribute", folder / "m.json", folder / "runs", "--turns")
+    assert run(*args) == 2
+    assert "was said by a function" in capsys.readouterr().err
+    assert run(*args, "--success", "reward == 1") == 0
+
+
+def test_a_log_of_other_tools_is_warned_of(files, capsys):
+    folder, _ = files
+    model = folder / "m.json"
+    assert run("logs", folder / "runs", "--model", model) == 0
+    other = [{"events": ["p", "q", "r"], "reward": 1}, {"events": ["p"], "reward": 0}]
+    (folder / "other.jsonl").write_text("\n".join(map(json.dumps, other)))
+    capsys.readouterr()
+    assert run("redistribute", model, folder / "other.jsonl", "--turns") == 0
+    assert "the model knows 0 of the 3 different events of the log" in capsys.readouterr().err
+    assert run("redistribute", model, folder / "runs", "--turns") == 0
+    assert "different events" not in capsys.readouterr().err
+
+
+def test_what_was_written_into_the_folder_is_not_read(files, capsys):
+    folder, _ = files
+    runs = folder / "runs"
+    out = ("--json", runs / "found.json", "--model", runs / "m.json", "-o", runs / "r.html")
+    assert run("logs", runs, *out) == 0
+    first = (runs / "found.json").read_text()
+    turns = ("-o", runs / "turns.jsonl", "--json", runs / "turns.json")
+    assert run("redistribute", runs / "m.json", runs, "--turns", *turns) == 0
+    assert len(turns_of(runs / "turns.jsonl")) == 100
+    capsys.readouterr()
+    assert run("logs", runs, *out) == 0
+    shown = capsys.readouterr().out
+    assert (runs / "found.json").read_text() == first
+    assert "left out" not in shown
+    for name in ("found.json", "m.json", "turns.json", "turns.jsonl"):
+        assert f"{name} is not read" in shown
+
+
+def test_signs_that_steer_a_terminal_are_escaped(tmp_path, capsys):
+    odd = "rm\x1b[2J\u202e\nx\x07"
+    runs = [{"events": [odd, "b"], "reward": 1, "group": odd}] * 9
+    runs += [{"events": ["b"], "reward": 0, "group": "\x1b[31m"}] * 9
+    path = tmp_path / "runs.jsonl"
+    path.write_text("\n".join(map(json.dumps, [*runs, [odd, {"role": odd}, 1]])))
+    assert run("logs", path, "--per-task", "--json", tmp_path / "x.json") == 0
+    assert run("logs", path, "--success", f"{odd} > 1") == 2
+    shown = capsys.readouterr()
+    for text in (shown.out, shown.err):
+        assert not {"\x1b", "\u202e", "\x07"} & set(text)
+    assert r"rm\x1b[2J\u202e\nx\x07" in shown.out
+
+
+def test_what_no_tool_and_no_run_has_is_named(files, capsys):
+    folder, _ = files
+    for command, option in (("logs", "--events"), ("fit", "--log-events")):
+        assert run(command, folder / "runs", option, "tool:nope") == 2
+        assert "no tool or activity has the argument 'nope'" in capsys.readouterr().err
+    assert run("logs", folder / "runs", "--group", "nope") == 2
+    assert "there are: reward (" in capsys.readouterr().err
+    assert run("logs", folder / "runs", "--success", "last == nope") == 2
+    assert "'last == nope' is true of none; last there: tool_" in capsys.readouterr().err
+
+
+def test_order_of_lines_on_the_command_line(tmp_path, capsys):
+    text = "case,activity,time,outcome\n"
+    text += "".join(f"{i},a,?,{o}\n{i},b,?,{o}\n" for i, o in enumerate(["yes", "no"] * 9))
+    (tmp_path / "x.csv").write_text(text)
+    assert run("logs", tmp_path / "x.csv") == 2
+    assert "--column time=" in capsys.readouterr().err
+    assert run("logs", tmp_path / "x.csv", "--column", "time=") == 0
+    shown = capsys.readouterr().out
+    assert "18 runs: 9 succeeded" in shown
+    assert "by its name, the outcome is the column 'outcome'" in shown

@@ -30,8 +30,14 @@ POOLS = {
     "key": ["at", "x", "log", "", "é"],
     "events": ["auto", "state", "delta", "feature", "observation", "action", "x"],
     "symbols": ["tool", "tool:n", "tool+error", "message", "tool:", "x", "", "+"],
-    "condition": ["reward >= 1", "outcome == yes", "success", "length > 4", "x", ">=", "", "last"],
-    "column": ["case=case", "activity=time", "outcome=x", "case", "=", "x=y", ""],
+    "condition": [
+        *("reward >= 1", "outcome == yes", "success", "length > 4", "x", ">=", "", "last"),
+        *("reward => 1", "reward >= abc", "names has test", "last == ''", "n == 1 and x"),
+    ],
+    "column": [
+        *("case=case", "activity=time", "outcome=x", "case", "=", "x=y", ""),
+        *("time=", "outcome=", "case=", "dates=dmy", "dates=x"),
+    ],
     "scoring": ["inverse", "log", "karlin-altschul", "x"],
     "engine": ["native", "clustalw", "x"],
     "study": ["four-rooms", "variants", "scaling", "key-chest", "x"],
@@ -62,7 +68,10 @@ COMMANDS = {
         table(out="output json")
         | {"--turns": "", "--log-events": "symbols", "--success": "condition"},
     ),
-    "redistribute --turns": (["log model", "log"], table(out="output json")),
+    "redistribute --turns": (
+        ["log model", "log"],
+        table(out="output json", word="group") | {"--success": "condition", "--column": "column*"},
+    ),
     "logs": (
         ["log"],
         table(out="json model", whole="strategies", word="group")

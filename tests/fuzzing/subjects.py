@@ -403,6 +403,13 @@ def log_subjects(folder):
         outcome = f'<boolean key="success" value="{str(good).lower()}"/>'
         traces.append(f"<trace>{outcome}{''.join(events)}</trace>")
     xes = f"<log>{''.join(traces)}</log>".encode()
+    used = {"type": "tool_use", "id": "1", "name": "look", "input": {"n": 1}}
+    answer = {"type": "tool_result", "tool_use_id": "1", "content": [{"type": "text", "text": "x"}]}
+    said = [{"role": "assistant", "content": [used]}, {"role": "user", "content": [answer]}]
+    parts = [{"messages": said * 3, "reward": i % 2} for i in range(6)]
+    phase = '<string key="lifecycle:transition" value="{}"/></event>'
+    lifecycle = xes.decode().replace("</event>", phase.format("start"), 9)
+    lifecycle = lifecycle.replace('"/></event>', '"/>' + phase.format("complete"), 9)
     trajectory = json.dumps({"trajectory": steps, "info": {"resolved": 1}, "resolved": True})
     for name, content, change in (
         ("runs.json", json.dumps(runs).encode(), whole_json),
@@ -411,6 +418,8 @@ def log_subjects(folder):
         ("cases.xes", xes, text),
         ("cases.xes.gz", gzip.compress(xes, mtime=0), packed),
         ("cases.csv", "\n".join(lines).encode(), text),
+        ("parts.json", json.dumps(parts).encode(), whole_json),
+        ("lifecycle.xes", lifecycle.encode(), text),
     ):
         yield Subject(f"log {name}", name, content, use_log, change)
     (folder / "runs.json").write_text(json.dumps(runs))

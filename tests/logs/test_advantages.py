@@ -34,6 +34,28 @@ def test_turns_have_no_advantage_for_their_index(group, data):
         np.testing.assert_allclose([row[i] for i in order], there, atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("group", "beta", "why"),
+    [
+        ([[1.0], [float("nan")]], 1.0, "reward 0 of rollout 1 is nan"),
+        ([[None, float("inf")]], 1.0, "reward 1 of rollout 0 is inf"),
+        ([["1.0"]], 1.0, "reward 0 of rollout 0 is '1.0'"),
+        ([[True]], 1.0, "reward 0 of rollout 0 is True"),
+        ([1.0], 1.0, "rollout 0 is 1.0; a list of numbers is needed"),
+        ([[1.0]], float("nan"), "beta is nan"),
+        ([[1.0]], None, "beta is None"),
+    ],
+)
+def test_what_is_no_number_is_refused(group, beta, why):
+    with pytest.raises(ValueError, match=why):
+        turn_advantages(group, beta)
+
+
+def test_arrays_of_numpy_will_do():
+    rows = [[1.0, 0.0], [-0.5, 0.5]]
+    assert turn_advantages(list(np.array(rows, np.float32))) == turn_advantages(rows)
+
+
 def test_messages_that_are_no_turns_have_none_and_failed_groups_still_tell():
     rows = turn_advantages([[None, 0.5, None, -0.5], [None, 0.0, 0.0, None]])
     assert rows == [[None, 0.5, None, -0.5], [None, 0.0, 0.0, None]]

@@ -2,10 +2,12 @@
 
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 from logs.planted import planted
 
+from align_rudder.data.logs import LogOptions
 from align_rudder.logs import LogModel
 
 
@@ -23,6 +25,27 @@ def test_a_loaded_model_does_the_same(fitted, tmp_path):
     for run in log.runs:
         assert again.turn_rewards(run) == model.turn_rewards(run)
         assert again.read(run).divergence == model.read(run).divergence
+
+
+OPTIONS = LogOptions("verdict == 'yes'", "kind", {"case": "Vorgang", "time": ""})
+
+
+def test_a_file_says_how_its_log_was_read(fitted, tmp_path):
+    for options in (OPTIONS, LogOptions(), LogOptions(function=True)):
+        LogModel().fit(replace(fitted[1], options=options)).save(tmp_path / "m.json")
+        assert LogModel.load(tmp_path / "m.json").options_ == options
+
+
+def test_a_file_of_before_still_loads(fitted, tmp_path):
+    path = tmp_path / "m.json"
+    fitted[0].save(path)
+    data = json.loads(path.read_text())
+    del data["log"]
+    path.write_text(json.dumps(data))
+    again = LogModel.load(path)
+    assert again.options_ == LogOptions()
+    run = fitted[1].runs[0]
+    assert again.turn_rewards(run) == fitted[0].turn_rewards(run)
 
 
 def test_a_function_cannot_be_saved(tmp_path):
@@ -49,6 +72,11 @@ def test_a_function_cannot_be_saved(tmp_path):
         lambda d: d["parameters"].update(events=3),
         lambda d: d.update(symbols=["a"] * len(d["symbols"])),
         lambda d: d.update(roads=[]),
+        lambda d: d["log"].update(success="reward =>"),
+        lambda d: d["log"].update(group=3),
+        lambda d: d["log"].update(columns={"who": "x"}),
+        lambda d: d["log"].update(columns=["case"]),
+        lambda d: d["log"].pop("function"),
     ],
 )
 def test_damaged_files_are_refused_by_name(fitted, tmp_path, change):

@@ -6,10 +6,12 @@ from hypothesis import given, settings
 from logs.planted import conversation
 from logs.small import case, log_of, logs
 
+from align_rudder import AlignRudderWarning
 from align_rudder.data.logs import Entry, Message, Run, RunLog
 from align_rudder.logs import LogModel, TurnTable
 
 
+@pytest.mark.filterwarnings("ignore:successes return as much as failures")
 @settings(max_examples=60, deadline=None)
 @given(logs())
 def test_the_sum_is_the_outcome_and_every_turn_has_a_number(log):
@@ -96,3 +98,10 @@ def test_a_run_without_outcome_or_turns_is_refused_by_name():
     assert len(table.rows) == len(table.faults) == 1
     with pytest.raises(ValueError, match="no run has turn rewards: silent"):
         TurnTable.of(model, RunLog((silent,)))
+
+
+def test_returns_that_tell_nothing_are_warned_of():
+    runs = [case("a b c", True, ret=0.0)] * 9 + [case("a c", False, ret=0.0)] * 9
+    with pytest.warns(AlignRudderWarning, match=r"return as much as failures \(0\)"):
+        model = LogModel().fit(RunLog(tuple(runs)))
+    assert model.turn_rewards(runs[-1]) == [0.0, 0.0]

@@ -8,6 +8,7 @@ import tyro
 
 from align_rudder.cli.options import OptionalOutput, check_least
 from align_rudder.files import check_outputs, write_json
+from align_rudder.text import visible
 
 __all__ = ["Logs", "columns_of"]
 
@@ -25,9 +26,10 @@ class Logs:
     success: str | None = None
     """Which runs succeeded, such as 'reward >= 1'; default: what the file says."""
     group: str | None = None
-    """The field that names the task; default: task_id, instance_id or group."""
+    """The field that names the task; default: task_id, instance_id or group. '' for no tasks."""
     column: tuple[str, ...] = ()
-    """For CSV: case=NAME, activity=NAME, time=NAME, outcome=NAME."""
+    """For CSV: case=NAME, activity=NAME, time=NAME (time= for the order of the lines),
+    outcome=NAME, and dates=dmy or dates=mdy where dates do not begin with the year."""
     per_task: bool = False
     """Look for roads of each task by itself, and show each task."""
     strategies: int | None = None
@@ -56,7 +58,9 @@ class Logs:
             from align_rudder.show.logs import write_page
 
             write_page(self.output, data)
-        print(as_text(data, groups=self.per_task))
+        for note in log.notes:
+            print(f"note: {visible(note)}")
+        print(visible(as_text(data, groups=self.per_task), keep="\n"))
         print()
         for path in filter(None, (self.json, self.model)):
             print(f"saved to {path}")
@@ -73,6 +77,6 @@ def columns_of(given: tuple[str, ...]) -> dict[str, str] | None:
     """
     pairs = [text.partition("=") for text in given]
     for (name, sign, column), text in zip(pairs, given, strict=True):
-        if not (name and sign and column):
+        if not (name and sign and (column or name in ("time", "outcome"))):
             raise ValueError(f"--column {text!r}: write what=NAME, such as case=order")
     return {name: column for name, _, column in pairs} or None

@@ -22,10 +22,12 @@ from align_rudder.cli.minerl import MineRL
 from align_rudder.cli.model import Fit, Redistribute, Report, Show
 from align_rudder.cli.reproduce import Reproduce, Tune
 from align_rudder.runs.interrupt import exit_status
+from align_rudder.text import visible
 
 __all__ = ["main"]
 
 _TRACEBACK = "ALIGN_RUDDER_TRACEBACK"
+_LINE = "\n"
 _CLOSED_PIPE = 128 + 13  # as if SIGPIPE had ended it
 _MISTAKES = (ValueError, OSError, ImportError, RuntimeError, MemoryError)
 
@@ -98,7 +100,8 @@ def _main(args: list[str] | None) -> int:
             if os.environ.get(_TRACEBACK):
                 raise
             ours = not isinstance(error, _MISTAKES)
-            print(f"error: {_unexpected(error) if ours else _line(error)}", file=sys.stderr)
+            said = _unexpected(error) if ours else _line(error)
+            print(f"error: {visible(said)}", file=sys.stderr)
             return 70 if ours else 2
     return 0
 
@@ -119,7 +122,7 @@ def _unexpected(error: Exception) -> str:
 
 def _show_warning(message: Any, category: type[Warning], *rest: Any) -> None:
     kind = "warning" if issubclass(category, AlignRudderWarning) else category.__name__
-    print(f"{kind}: {message}", file=sys.stderr)
+    print(f"{kind}: {visible(str(message), keep=_LINE)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
+from align_rudder.cli.logs import columns_of
 from align_rudder.cli.options import OptionalOutput, Output, check_least, check_options
 from align_rudder.files import check_outputs, write_json
+from align_rudder.text import visible
 
 if TYPE_CHECKING:
     import gymnasium as gym
 
+    from align_rudder.data.logs import LogOptions, RunLog
     from align_rudder.data.sources import Source
     from align_rudder.events import EventEncoder
 
@@ -54,6 +57,8 @@ class Fit:
     """Of logs, what becomes an event: tool, tool:ARGUMENT, tool+error, message, joined by +."""
     success: str | None = None
     """Of logs, which runs succeeded, such as 'reward >= 1'; default: what the file says."""
+    column: tuple[str, ...] = ()
+    """Of logs in CSV: case=NAME, activity=NAME, time=NAME, outcome=NAME; see `logs`."""
     json: str | None = None
     """Also write the summary as JSON to this file."""
 
@@ -68,7 +73,8 @@ class Fit:
         check_options(self, PARAMETERS)
         if sys.stderr.isatty():
             print("aligning; a first run compiles for some seconds …", file=sys.stderr)
-        source = load_source(self.demos, self.log_events, self.success)
+        columns = columns_of(self.column)
+        source = load_source(self.demos, self.log_events, self.success, columns)
         model = AlignRudder(
             self._encoder(source),
             scoring=self.scoring,
@@ -83,7 +89,7 @@ class Fit:
         chance = (
             None
             if self.random is None
-            else load_source(self.random, self.log_events, self.success, labelled=False)
+            else load_source(self.random, self.log_events, self.success, columns, labelled=False)
         )
         source.fit(model, chance)
         model.save(self.output)
@@ -122,7 +128,13 @@ class Redistribute:
     log_events: str = "tool"
     """Of logs, what becomes an event; with --turns, the model knows."""
     success: str | None = None
-    """Of logs, which runs succeeded, such as 'reward >= 1'; default: what the file says."""
+    """Of logs, which runs succeeded, such as 'reward >= 1'; default: what the file says; with
+    --turns, as the log of the model was read."""
+    group: str | None = None
+    """With --turns, the field that names the task; default: as the log of the model was read."""
+    column: tuple[str, ...] = ()
+    """Of logs in CSV: case=NAME, activity=NAME, time=NAME, outcome=NAME; see `logs`. With --turns,
+    default: as the log of the model was read."""
     json: str | None = None
     """Also write the same as JSON to this file, with the names of the events."""
 
@@ -136,9 +148,11 @@ class Redistribute:
             self._turns()
             return
         model = AlignRudder.load(self.model)
-        table = load_source(
-            self.episodes, self.log_events, self.success, labelled=False
-        ).redistribute(model)
+        if self.group is not None:
+            raise ValueError("--group is for turns of a log; leave it out, or add --turns")
+        columns = columns_of(self.column)
+        source = load_source(self.episodes, self.log_events, self.success, columns, labelled=False)
+        table = source.redistribute(model)
         if self.output:
             table.save(self.output)
         write_json(self.json, table.data(model.events_.symbols_))
@@ -148,7 +162,6 @@ class Redistribute:
 
     def _turns(self) -> None:
         from align_rudder._warnings import warn
-        from align_rudder.data.logs import read_log
         from align_rudder.logs import LogModel, TurnTable
 
         if self.model.lower().endswith(".npz"):
@@ -156,16 +169,50 @@ class Redistribute:
                 f"{self.model} is a model of `fit`; --turns needs one of a log, which "
                 "`align-rudder logs RUNS --model model.json` writes"
             )
-        model, log = LogModel.load(self.model), read_log(self.episodes, self.success)
+        model = LogModel.load(self.model)
+        log = self._log(model.options_)
+        unknown, n = model.unknown_symbols(log.runs)
+        if 2 * unknown > n:
+            warn(
+                f"the model knows {n - unknown} of the {n} different events of the log; is it a "
+                "log of the same tools?"
+            )
         table = TurnTable.of(model, log)
         for fault in table.faults:
             warn(f"left out: {fault}")
+        for note in log.notes:
+            print(f"note: {visible(note)}")
         if self.output:
             table.save(self.output)
         write_json(self.json, table.data())
         print(table)
         if self.output:
             print(f"\nsaved to {self.output}")
+
+    def _log(self, options: LogOptions) -> RunLog:
+        """Return the log, read as that of the model where no option says how."""
+        from align_rudder.data.logs import read_log
+
+        if self.success is None and options.function:
+            raise ValueError(
+                f"which runs of its log succeeded was said by a function, which {self.model} "
+                "cannot hold; say it again: --success 'FIELD == VALUE'"
+            )
+        columns = {**(options.columns or {}), **(columns_of(self.column) or {})}
+        success = options.success if self.success is None else self.success
+        group = options.group if self.group is None else self.group
+        told = [
+            f"--{name} {value!r}"
+            for name, value in (("success", options.success), ("group", options.group))
+            if value is not None and getattr(self, name) is None
+        ]
+        try:
+            return read_log(self.episodes, success, group, columns or None)
+        except ValueError as error:
+            if not told:
+                raise
+            said = f"the log is read as that of the model ({', '.join(told)}); give the option anew"
+            raise ValueError(f"{error}; {said} to read it otherwise") from None
 
 
 @dataclass
@@ -205,6 +252,12 @@ class Report:
     """File for the page."""
     title: str = "Align-RUDDER report"
     """Title of the page."""
+    log_events: str = "tool"
+    """Of logs, what becomes an event; as it was when the model was fitted."""
+    success: str | None = None
+    """Of logs, which runs succeeded, such as 'reward >= 1'; default: what the file says."""
+    column: tuple[str, ...] = ()
+    """Of logs in CSV: case=NAME, activity=NAME, time=NAME, outcome=NAME; see `logs`."""
     max_episodes: int = 20
     """The most episodes shown."""
     env: str | None = None
@@ -220,9 +273,14 @@ class Report:
         check_outputs(self.output, inputs=[self.model, self.episodes])
         check_least(self, max_episodes=0)
         model = AlignRudder.load(self.model)
+        columns, given = columns_of(self.column), ()
+        if self.episodes is not None:
+            given = load_source(
+                self.episodes, self.log_events, self.success, columns, labelled=False
+            ).given
         verdict = write_report(
             model,
-            () if self.episodes is None else load_source(self.episodes, labelled=False).given,
+            given,
             self.output,
             title=self.title,
             max_episodes=self.max_episodes,

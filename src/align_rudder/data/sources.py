@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from align_rudder._warnings import warn
 from align_rudder.data.logs import event_chooser, read_log
 from align_rudder.data.logs.chat import is_run
+from align_rudder.data.logs.events import check_arguments
 from align_rudder.data.logs.read import ENDINGS
 from align_rudder.data.rewards import RewardTable
 from align_rudder.episodes import Episode, load_episodes
@@ -86,7 +87,12 @@ class Source:
 
 
 def load_source(
-    source: str, events: str = "tool", success: str | None = None, *, labelled: bool = True
+    source: str,
+    events: str = "tool",
+    success: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    *,
+    labelled: bool = True,
 ) -> Source:
     """Read demonstrations or episodes.
 
@@ -98,6 +104,7 @@ def load_source(
             folder of a Minari dataset, or the id of a local one.
         events: What becomes an event of a log; see `align_rudder.data.logs.event_chooser`.
         success: Which runs of a log succeeded, such as "reward >= 1"; None for what the file says.
+        columns: Of a log in CSV, which column is what; see `align_rudder.data.logs.read_log`.
         labelled: Whether runs of a log without outcome are left out; else they return 0.
     """
     if not source:
@@ -106,7 +113,7 @@ def load_source(
     readers = {".npz": _npz, ".fasta": _fasta, ".fa": _fasta, ".jsonl": _jsonl}
     reader = readers.get(path.suffix.lower())
     if _is_log(path):
-        return _log(source, events, success, labelled)
+        return _log(source, events, success, columns, labelled)
     if reader is not None:
         return reader(check_file(path))
     if path.is_file():
@@ -133,8 +140,16 @@ def _is_log(path: Path) -> bool:
     return False
 
 
-def _log(source: str, events: str, success: str | None, labelled: bool) -> Source:
-    chooser, log = event_chooser(events), read_log(source, success)
+def _log(
+    source: str,
+    events: str,
+    success: str | None,
+    columns: Mapping[str, str] | None,
+    labelled: bool,
+) -> Source:
+    chooser, log = event_chooser(events), read_log(source, success, columns=columns)
+    if labelled:
+        check_arguments(events, log.runs)
     for fault in log.faults[:3]:
         warn(f"left out: {fault}")
     if len(log.faults) > 3:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,6 +97,11 @@ def parse_json(text: str, *, constants: bool = False, depth: int = _MAX_DEPTH) -
             json.dumps(value, ensure_ascii=False).encode()
     except (UnicodeError, RecursionError) as error:
         raise ValueError(f"it is no JSON text: {error}") from error
+    except ValueError as error:
+        if "int_max_str_digits" not in str(error):
+            raise
+        most = sys.get_int_max_str_digits()
+        raise ValueError(f"it holds a whole number of more than {most:,} digits") from None
     return value
 
 

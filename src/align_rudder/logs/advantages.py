@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+
+from align_rudder.files import Number
+from align_rudder.text import short
 
 __all__ = ["turn_advantages"]
 
@@ -44,7 +48,8 @@ def turn_advantages(
     """
     if not rewards:
         return []
-    rows = [np.array([r for r in row if r is not None], float) for row in rewards]
+    beta = float(Number().check(beta, "beta"))
+    rows = [np.array(_numbers(row, f"rollout {i}"), float) for i, row in enumerate(rewards)]
     if empty := [i for i, row in enumerate(rows) if not len(row)]:
         raise ValueError(f"rollouts {empty} have no turn; leave them out")
     returns = np.array([row.sum() for row in rows])
@@ -55,3 +60,18 @@ def turn_advantages(
         found = iter(((ret - returns.mean() + beta * (row - ret / len(row))) / scale).tolist())
         out.append([None if r is None else next(found) for r in given])
     return out
+
+
+def _numbers(row: Any, name: str) -> list[float]:
+    """Return the rewards of the turns of a rollout, without None."""
+    if isinstance(row, str) or not isinstance(row, Sequence | np.ndarray):
+        raise ValueError(
+            f"{name} is {short(repr(row), 40)}; a list of numbers is needed for each rollout, with "
+            "None for messages that are no turn"
+        )
+    check = Number().check
+    return [
+        float(check(reward, f"reward {k} of {name}"))
+        for k, reward in enumerate(row)
+        if reward is not None
+    ]

@@ -9,7 +9,10 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from align_rudder._estimator import Estimator
+from align_rudder._warnings import warn
 from align_rudder.data.logs import Entry, Run, RunLog, event_chooser
+from align_rudder.data.logs.events import check_arguments
+from align_rudder.data.logs.outcomes import why_none_succeeded
 from align_rudder.logs import storage
 from align_rudder.logs.chance import fit_chance, weights
 from align_rudder.logs.contrast import contrast
@@ -56,6 +59,7 @@ class LogModel(Estimator):
         variants_: The distinct sequences of the log, equal ones once.
         n_successes_: How many runs succeeded.
         n_failures_: How many failed.
+        options_: How the log was read, which a file of the model keeps.
 
     Example:
         >>> from align_rudder.data.logs import Entry, Run, RunLog
@@ -90,11 +94,13 @@ class LogModel(Estimator):
         good, bad = len(log.successes), len(log.failures)
         if not good:
             known = f"{bad} failed, of {len(log.unknown)} it is not known"
+            why = why_none_succeeded(log) or "say which did: success='reward >= 1' (--success)"
             raise ValueError(
                 f"no run succeeded ({known}); successes are needed to see what they have in "
-                "common. Say which runs succeeded: success='reward >= 1' (--success)"
+                f"common: {why}"
             )
-        self.n_successes_, self.n_failures_ = good, bad
+        check_arguments(self.events, log.runs)
+        self.n_successes_, self.n_failures_, self.options_ = good, bad, log.options
         runs = [run for run in log.runs if run.success is not None]
         chooser = event_chooser(self.events)
         found = {symbol for run in runs for symbol in run.events(chooser)[0]}
@@ -131,6 +137,12 @@ class LogModel(Estimator):
             if some
         ]
         self.worth_ = float(returns[0] - returns[1]) if bad else float(returns[0])
+        if not self.worth_:
+            warn(
+                f"successes return as much as failures ({returns[0]:g}), so that all turns of a "
+                "run have the same reward; mend the field reward, return or score of the runs, or "
+                "take it out: without one, a success returns 1"
+            )
         return self
 
     def _roads(self, variants: Variants) -> list[Road]:
@@ -157,6 +169,12 @@ class LogModel(Estimator):
         self._check_fitted()
         chooser = event_chooser(self.events)
         return [choose(run, chooser, self._ids) for run in runs]
+
+    def unknown_symbols(self, runs: Iterable[Run]) -> tuple[int, int]:
+        """Return how many different symbols runs have that the model does not know, of how many."""
+        chooser = event_chooser(self.events)
+        found = {symbol for run in runs for symbol in run.events(chooser)[0]}
+        return len(found - self._ids.keys()), len(found)
 
     def read(self, run: Run) -> Reading:
         """Return how a run goes along its road, where it leaves it, and its chance of success."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from align_rudder.data.logs import LogOptions
+from align_rudder.data.logs.outcomes import condition
+from align_rudder.data.logs.tables import check_columns
 from align_rudder.files import read_json, write_json
 from align_rudder.logs.chance import Chance
 from align_rudder.logs.contrast import Contrast, Mark
@@ -33,6 +37,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "kind": KIND,
         "version": _VERSION,
         "parameters": model.get_params(deep=False),
+        "log": asdict(model.options_),
         "symbols": list(model.symbols_),
         "roads": [
             {
@@ -76,6 +81,8 @@ def _model(cls: type, data: dict[str, Any]) -> Any:
     if not isinstance(parameters["events"], str):
         raise ValueError("its events are no text")
     model = cls(**parameters)
+    # Files of before this entry are of logs that were read without being told how.
+    model.options_ = _options(data["log"]) if "log" in data else LogOptions()
     model.symbols_ = [_of(symbol, str) for symbol in data["symbols"]]
     n = len(model.symbols_)
     if len(set(model.symbols_)) < n:
@@ -95,6 +102,17 @@ def _model(cls: type, data: dict[str, Any]) -> Any:
     model.worth_ = float(_numbers([data["worth"]], 1)[0])
     model.n_successes_, model.n_failures_ = (int(_of(k, int)) for k in data["runs"])
     return model
+
+
+def _options(data: dict[str, Any]) -> LogOptions:
+    success, group, columns = data["success"], data["group"], data["columns"]
+    if success is not None:
+        condition(_of(success, str))
+    if group is not None:
+        _of(group, str)
+    if columns is not None:
+        check_columns({_of(what, str): _of(name, str) for what, name in columns.items()})
+    return LogOptions(success, group, columns, _of(data["function"], bool))
 
 
 def _road(data: dict[str, Any], n: int) -> Road:

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from align_rudder.data.logs import Entry, event_chooser, read_log
+from align_rudder.data.logs import Entry, LogOptions, event_chooser, read_log
+from align_rudder.data.logs.events import check_arguments
 from align_rudder.data.logs.outcomes import condition
 from align_rudder.data.logs.runs import Run
 
@@ -91,6 +92,58 @@ def test_messages_with_tool_calls(tmp_path):
     assert run.messages[3].text == "Seattle"
     assert run.success is None
     assert run.ret is None
+
+
+ANTHROPIC = [
+    {"role": "user", "content": "Book me a flight."},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "text", "text": "Let me see."},
+            {"type": "tool_use", "id": "1", "name": "search", "input": {"to": "SEA"}},
+            {"type": "tool_use", "id": "2", "name": "prices", "input": {}},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "2", "is_error": True, "content": "no"},
+            {
+                "type": "tool_result",
+                "tool_use_id": "1",
+                "content": [{"type": "text", "text": "[HAT1]"}],
+            },
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "9", "content": "late"},
+            {"type": "text", "text": "Go on."},
+        ],
+    },
+    {"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
+]
+
+
+def test_messages_with_parts_that_use_tools(tmp_path):
+    """Anthropic's form: calls and answers are parts of contents."""
+    (run,) = read_log(written(tmp_path / "chat.json", ANTHROPIC)).runs
+    assert names(run) == ["user", "search", "prices", "user", "assistant"]
+    assert [entry.message for entry in run.entries] == [0, 1, 1, 3, 4]
+    search, prices = run.entries[1:3]
+    assert search.arguments == {"to": "SEA"}
+    assert (search.result, search.error) == ("[HAT1]", False)
+    assert (prices.result, prices.error) == ("no", True)
+    assert run.turns == [1, 4]
+    assert [m.role for m in run.messages] == ["user", "assistant", "tool", "user", "assistant"]
+    assert [m.text for m in run.messages[1:4]] == ["Let me see.", "no\n[HAT1]", "late\nGo on."]
+    odd = [{"role": "user", "content": content} for content in (5, {"a": 1}, [], True, [[]])]
+    (run,) = read_log(written(tmp_path / "x.json", odd)).runs
+    assert names(run) == ["user"] * 5
+    nameless = {"role": "assistant", "content": [{"type": "tool_use", "input": {}}]}
+    with pytest.raises(ValueError, match="a tool_use of message 0 has no name"):
+        read_log(written(tmp_path / "x.json", [nameless]))
 
 
 def test_a_file_may_hold_one_run_or_several_or_one_a_line(tmp_path):
@@ -192,6 +245,21 @@ def test_one_option_says_what_becomes_an_event(events, wanted):
     assert [event_chooser(events)(ENTRIES[i]) for i in at] == wanted
 
 
+@pytest.mark.parametrize("symbol", [["a"], {"a": 1}, ("a", [])])
+def test_a_function_returns_what_can_be_hashed(symbol):
+    choose = event_chooser(lambda entry: symbol)
+    with pytest.raises(ValueError, match=r"function of events returned .* for call book; a symbol"):
+        choose(ENTRIES[1])
+
+
+def test_an_argument_that_no_tool_has_is_named_with_those_there():
+    check_arguments("tool:bags,cabin+error", [RUN])
+    with pytest.raises(ValueError, match="the argument 'nope'; there are: cabin, bags"):
+        check_arguments("tool:cabin,nope", [RUN])
+    with pytest.raises(ValueError, match="there are: none at all"):
+        check_arguments("tool:cabin", [Run("x", tuple(ENTRIES[3:]))])
+
+
 @pytest.mark.parametrize("events", ["", "tools", "error", "tool:", "message:x", "tool+", 3])
 def test_choices_that_are_none_are_refused(events):
     with pytest.raises(ValueError, match="give 'tool'"):
@@ -217,7 +285,7 @@ RUN = Run(
         ("info.ok == false", False),
         ("flag", False),
         ("n == 12", True),
-        ("n > 3", None),  # a text is not compared with a number
+        ("n > 3", True),  # what is written as a number is one
         ("nothing > 3", None),
         ("last == wait", True),
         ("length < 5", True),
@@ -245,7 +313,8 @@ def test_conditions_that_cannot_be_read_are_refused(text):
         ({"outcome": "accepted"}, None, None),
         ({"resolved": True}, True, 1.0),
         ({"reward": float("nan")}, None, None),
-        ({"reward": True}, None, None),
+        ({"reward": True}, True, 1.0),
+        ({"reward": "false"}, None, None),
     ],
 )
 def test_outcomes_are_read_and_not_guessed(tmp_path, fields, success, ret):
@@ -278,8 +347,90 @@ def test_bad_files_and_runs_are_named_and_the_others_go_on(tmp_path):
         assert sum(name in fault for fault in log.faults) == 1
     assert sum("half.json, run 2" in fault for fault in log.faults) == 1
     assert sum("half.json, run 3" in fault for fault in log.faults) == 1
-    assert sum("lines.jsonl, line 2 is not JSON" in fault for fault in log.faults) == 1
+    assert sum("lines.jsonl, line 2: it is not JSON" in fault for fault in log.faults) == 1
     assert sum("lines.jsonl, line 4" in fault for fault in log.faults) == 1
+
+
+GOOD = [{"messages": CHAT, "reward": i % 2} for i in range(4)]
+BAD = {
+    "half a surrogate pair": '{"messages": [], "x": "\\ud83d"}',
+    "an entry twice": '{"messages": [], "x": 1, "x": 2}',
+    "a number that is too long": '{"messages": [], "x": ' + "9" * 5000 + "}",
+    "too deep": '{"messages": [], "x": ' + "[" * 300 + "]" * 300 + "}",
+    "no run": '{"x": "a, \\"b\\"], [c"}',
+}
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+@pytest.mark.parametrize("form", ["[{}]", '{{"n": [1, "]"], "results": [{}], "x": {{}}}}', "lines"])
+@pytest.mark.parametrize("at", [0, 2, 4])
+def test_one_bad_run_of_a_list_leaves_the_others(tmp_path, bad, form, at):
+    texts = [json.dumps(run) for run in GOOD]
+    texts.insert(at, bad)
+    if form == "lines":
+        path = written(tmp_path / "x.jsonl", "\n".join(texts))
+    else:
+        path = written(tmp_path / "x.json", form.format(" ,\n".join(texts)))
+    log = read_log(path)
+    assert [run.ret for run in log.runs] == [0, 1, 0, 1]
+    numbers = [i for i in range(1, 6) if i != at + 1]
+    assert [run.name for run in log.runs] == [f"{path.name}: {i}" for i in numbers]
+    (fault,) = log.faults
+    assert f"{'line' if form == 'lines' else 'run'} {at + 1}: " in fault
+
+
+def test_a_bad_message_is_no_reason_to_read_half_a_run(tmp_path):
+    text = json.dumps(CHAT).replace("Where to?", "\\ud83d")
+    with pytest.raises(ValueError, match="surrogates"):
+        read_log(written(tmp_path / "x.json", text))
+
+
+def test_a_line_that_is_no_text_leaves_the_others(tmp_path):
+    (tmp_path / "x.jsonl").write_bytes(b'["a"]\n["\xff"]\n["b"]')
+    log = read_log(tmp_path / "x.jsonl")
+    assert [names(run) for run in log.runs] == [["a"], ["b"]]
+    assert "line 2: it is no text in UTF-8" in log.faults[0]
+
+
+# Names, and files that are there twice
+
+
+def test_runs_of_equal_files_have_names_of_their_own(tmp_path):
+    for folder in ("A/x", "B/x", "C"):
+        (tmp_path / folder).mkdir(parents=True)
+        written(tmp_path / folder / "r.json", [CHAT, CHAT])
+    written(tmp_path / "s.json", CHAT)
+    log = read_log(tmp_path)
+    wanted = [f"{title}: {i}" for title in ("A/x/r.json", "B/x/r.json", "C/r.json") for i in (1, 2)]
+    assert [run.name for run in log.runs] == [*wanted, "s.json"]
+    assert [run.name for run in read_log(tmp_path / "C").runs] == ["r.json: 1", "r.json: 2"]
+
+
+def test_traces_of_one_name_are_told_apart(tmp_path):
+    trace = '<trace><string key="concept:name" value="{}"/><event>{}</event></trace>'
+    event = '<string key="concept:name" value="e"/>'
+    traces = "".join(trace.format(name, event) for name in ("t", "t (2)", "t", "t", "t (2)"))
+    log = read_log(written(tmp_path / "x.xes", f"<log>{traces}</log>"))
+    assert len({run.name for run in log.runs}) == 5
+    assert [run.name for run in log.runs[:2]] == ["x.xes: t", "x.xes: t (2)"]
+
+
+def test_a_file_that_is_given_twice_is_read_once_and_said(tmp_path):
+    path = written(tmp_path / "r.json", [CHAT, CHAT])
+    (tmp_path / "link.json").symlink_to(path)
+    log = read_log([path, tmp_path])
+    assert len(log) == 2
+    assert len(log.notes) == 2
+    assert all("is the same file as" in note for note in log.notes)
+    assert log.faults == ()
+
+
+def test_how_a_log_was_read_is_kept(tmp_path):
+    path = written(tmp_path / "x.csv", CSV)
+    log = read_log(path, "clerk == ann", "clerk", {"time": ""})
+    assert log.options == LogOptions("clerk == ann", "clerk", {"time": ""})
+    assert read_log(path, lambda run: True).options == LogOptions(function=True)
+    assert read_log(path).options == LogOptions()
 
 
 BOMB = """<?xml version="1.0"?><!DOCTYPE log [<!ENTITY a "aaaaaaaaaa">
@@ -292,20 +443,24 @@ BOMB = """<?xml version="1.0"?><!DOCTYPE log [<!ENTITY a "aaaaaaaaaa">
     [
         ("a.xes", BOMB, "declares the entity 'a'"),
         ("a.xes", "<html></html>", "begins with <html>"),
-        ("a.xes", XES.replace('value="2000"', 'value="many"'), "'many' is no int"),
         ("a.xes", XES.replace("</log>", ""), "damaged or no XES"),
-        ("a.xes", XES.replace('"concept:name" value="offer"', '"name" value="offer"'), "event 3"),
+        ("a.xes", "<log></log>", "a.xes: it holds no run"),
         ("a.csv", "", "none of its columns"),
         ("a.csv", "case,activity\n", "holds no event"),
         ("a.csv", "who,what\na,b\n", "is known as the case"),
-        ("a.csv", "case,activity\na\n", "line 2 has 1 columns"),
+        ("a.csv", "case,activity\na\n", "line 2 is left out: it has 1 columns, the first line 2"),
         ("a.csv", "case,activity,time\na,b,noon\n", "'noon' cannot be read"),
-        ("a.csv", "case,activity,outcome\na,b,1\na,c,0\n", "several outcomes"),
+        ("a.csv", "case,activity,time\na,b,nan\n", "'nan' is no number that has an order"),
+        ("a.csv", "case,activity,time\na,b,20/05/2024\n", "--column dates=dmy"),
+        ("a.csv", 'case,activity\na,"b\nc,d\n', "line 2 has a quote that is not closed"),
         ("a.json", "[]", "holds no run"),
         ("a.json", "[[]]", "run 1"),
         ("a.json", '[{"role": "assistant", "tool_calls": [{"id": 1}]}]', "no function with a name"),
         ("a.json", '[{"role": "assistant", "tool_calls": 5}]', "are no list"),
-        ("a.jsonl", "\n\n", "hold none"),
+        ("a.jsonl", "\n\n", "a.jsonl: it holds no run"),
+        ("a.jsonl", '["a", ' + "9" * 5000 + "]", "a whole number of more than"),
+        ("a.traj", '{"trajectory": [{"action": "ls"}, {"x": 1}]}', "step 1 has no action"),
+        ("a.json", '{"kind": "align-rudder-log-model"}', "it is a model of a log"),
         ("a.txt", "x", "ending that is not known"),
     ],
 )
@@ -353,7 +508,7 @@ def test_damaged_files_are_read_or_refused(tmp_path, name):
         path.write_bytes(data)
         said = outcome(path)
         read, refused = read + (said is None), refused + (said is not None)
-        assert said is None or str(path) in said or "hold none" in said
+        assert said is None or str(path) in said
     assert read + refused == 300
     assert refused > 0
 

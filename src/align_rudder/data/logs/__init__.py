@@ -6,6 +6,6 @@
 
 from align_rudder.data.logs.events import event_chooser
 from align_rudder.data.logs.read import read_log
-from align_rudder.data.logs.runs import Entry, Message, Run, RunLog
+from align_rudder.data.logs.runs import Entry, LogOptions, Message, Run, RunLog
 
-__all__ = ["Entry", "Message", "Run", "RunLog", "event_chooser", "read_log"]
+__all__ = ["Entry", "LogOptions", "Message", "Run", "RunLog", "event_chooser", "read_log"]

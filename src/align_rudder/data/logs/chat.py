@@ -1,4 +1,4 @@
-"""Runs of agents in JSON: chat messages with tool calls, τ-bench results, SWE-agent."""
+"""Runs of agents in JSON: messages with tool calls (OpenAI, Anthropic), τ-bench, SWE-agent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run_of(value: Any, name: str) -> Run:
         value = value[key]
     if not isinstance(value, list):
         raise ValueError("a list of messages is needed")
-    if value and all(isinstance(step, dict) and "action" in step for step in value):
+    if any(isinstance(step, dict) and "action" in step and "role" not in step for step in value):
         return Run(name, *_steps(value), fields=fields)
     for i, message in enumerate(value):
         if not _is_message(message):
@@ -53,50 +53,88 @@ def _is_message(value: Any) -> bool:
 
 
 def _message(message: Mapping[str, Any]) -> Message:
-    return Message(message["role"], _text(message.get("content")))
+    role = "tool" if _only_answers(message) else message["role"]
+    return Message(role, _text(message.get("content")))
 
 
 def _text(content: Any) -> str:
-    """Return a content as text: a string, or parts of which some are text."""
+    """Return a content as text: a string, or parts of which some are text or answers of tools."""
     if isinstance(content, list):
-        texts = (part.get("text") if isinstance(part, dict) else part for part in content)
+        texts = (_part_text(part) if isinstance(part, dict) else part for part in content)
         return "\n".join(text for text in texts if isinstance(text, str))
     return content if isinstance(content, str) else "" if content is None else json.dumps(content)
 
 
+def _part_text(part: Mapping[str, Any]) -> Any:
+    return _text(part.get("content")) if _is_part(part, "tool_result") else part.get("text")
+
+
+def _parts(message: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
+    """Return the parts of a content that are of a kind, as Anthropic's form has them."""
+    content = message.get("content")
+    return [p for p in content if _is_part(p, kind)] if isinstance(content, list) else []
+
+
+def _is_part(part: Any, kind: str) -> bool:
+    # Tools of the provider have a word before: server_tool_use, mcp_tool_result.
+    return isinstance(part, dict) and str(part.get("type")).endswith(kind)
+
+
+def _only_answers(message: Mapping[str, Any]) -> bool:
+    answers, content = _parts(message, "tool_result"), message.get("content")
+    return bool(answers) and answers == content
+
+
 def _entries(messages: list[dict[str, Any]]) -> Iterator[Entry]:
-    answers: dict[str, list[dict[str, Any]]] = {}
-    for message in messages:
-        if message["role"] in ("tool", "function"):
-            answers.setdefault(str(message.get("tool_call_id") or message.get("name")), []).append(
-                message
-            )
+    answers = _answers(messages)
     for i, message in enumerate(messages):
-        role, calls = message["role"], message.get("tool_calls")
-        if not calls and isinstance(message.get("function_call"), dict):
-            calls = [{"function": message["function_call"]}]
-        if role in ("tool", "function"):
+        role, calls = message["role"], _calls(message, i)
+        if role in ("tool", "function") or _only_answers(message):
             continue
-        if not calls:
-            if role != "system":
-                yield Entry("message", role, i)
-            continue
-        if not isinstance(calls, list):
-            raise ValueError(f"the tool_calls of message {i} are no list")
-        for call in calls:
-            function = call.get("function") if isinstance(call, dict) else None
-            if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-                raise ValueError(f"a tool call of message {i} has no function with a name")
-            waiting = answers.get(str(call.get("id") or function["name"]), [])
+        if not calls and role != "system":
+            yield Entry("message", role, i)
+        for name, number, arguments in calls:
+            waiting = answers.get(str(number or name), [])
             answer = waiting.pop(0) if waiting else None
             yield Entry(
                 "call",
-                function["name"],
+                name,
                 i,
-                _arguments(function.get("arguments")),
+                _arguments(arguments),
                 None if answer is None else _is_error(answer),
                 "" if answer is None else _text(answer.get("content")),
             )
+
+
+def _answers(messages: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the answers of tools by the number of their call, or the name of the tool."""
+    answers: dict[str, list[dict[str, Any]]] = {}
+    for message in messages:
+        if message["role"] in ("tool", "function"):
+            number = message.get("tool_call_id") or message.get("name")
+            answers.setdefault(str(number), []).append(message)
+        for part in _parts(message, "tool_result"):
+            answers.setdefault(str(part.get("tool_use_id")), []).append(part)
+    return answers
+
+
+def _calls(message: Mapping[str, Any], i: int) -> list[tuple[str, Any, Any]]:
+    """Return name, number and arguments of each tool call of a message."""
+    used = _parts(message, "tool_use")
+    if nameless := [part for part in used if not isinstance(part.get("name"), str)]:
+        raise ValueError(f"a {nameless[0]['type']} of message {i} has no name")
+    calls = message.get("tool_calls")
+    if not calls and isinstance(message.get("function_call"), dict):
+        calls = [{"function": message["function_call"]}]
+    if not isinstance(calls or [], list):
+        raise ValueError(f"the tool_calls of message {i} are no list")
+    found = []
+    for call in calls or []:
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            raise ValueError(f"a tool call of message {i} has no function with a name")
+        found.append((function["name"], call.get("id"), function.get("arguments")))
+    return found or [(part["name"], part.get("id"), part.get("input")) for part in used]
 
 
 def _arguments(given: Any) -> dict[str, Any]:
@@ -122,7 +160,12 @@ def _steps(steps: list[dict[str, Any]]) -> tuple[tuple[Entry, ...], tuple[Messag
     What is named is the command, the first word of the action.
     """
     entries, messages = [], []
-    for step in steps:
+    for i, step in enumerate(steps):
+        if not isinstance(step, dict) or "action" not in step:
+            raise ValueError(
+                f"step {i} has no action: {str(step)[:60]!r}; steps of SWE-agent have an action "
+                "and an observation"
+            )
         action, seen = _text(step.get("action")).strip(), _text(step.get("observation"))
         words = action.split()
         if words:

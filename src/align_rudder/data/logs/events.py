@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from align_rudder.data.logs.runs import Entry
+from align_rudder.data.logs.runs import Entry, Run
+from align_rudder.text import short
 
-__all__ = ["event_chooser"]
+__all__ = ["check_arguments", "event_chooser"]
 
 _FORM = (
     "give 'tool' (names of tools or activities), 'tool:ARGUMENT,ARGUMENT' (with these arguments), "
@@ -35,7 +36,44 @@ def event_chooser(
         None
     """
     if callable(events):
-        return events
+        return _checked(events)
+    tools, arguments, messages, errors = _parts(events)
+
+    def choose(entry: Entry) -> Hashable | None:
+        if entry.kind == "message":
+            return f"{entry.name} says" if messages else None
+        if not tools:
+            return None
+        given = [f"{a}={_said(entry.arguments[a])}" for a in arguments if a in entry.arguments]
+        symbol = f"{entry.name}({', '.join(given)})" if given else entry.name
+        return f"{symbol}, error" if errors and entry.error else symbol
+
+    return choose
+
+
+def check_arguments(events: str | Callable[[Entry], Hashable | None], runs: Iterable[Run]) -> None:
+    """Refuse a choice of events that names an argument which no tool of some runs has.
+
+    Args:
+        events: The choice; see `event_chooser`.
+        runs: The runs.
+    """
+    if callable(events) or not (wanted := _parts(events)[1]):
+        return
+    there: dict[str, None] = {}
+    for run in runs:
+        for entry in run.entries:
+            there |= dict.fromkeys(entry.arguments)
+    if missing := [name for name in wanted if name not in there]:
+        said = ", ".join(short(name, 40) for name in list(there)[:20]) or "none at all"
+        raise ValueError(
+            f"events={events!r}: no tool or activity has the argument {missing[0]!r}; there are: "
+            f"{said}"
+        )
+
+
+def _parts(events: str) -> tuple[bool, tuple[str, ...], bool, bool]:
+    """Return what a choice asks for: tools, with which arguments, messages, errors."""
     if not isinstance(events, str):
         raise ValueError(f"events={events!r} is no choice of events; {_FORM}")
     parts, arguments, messages, errors, tools = events.split("+"), (), False, False, False
@@ -51,15 +89,26 @@ def event_chooser(
             raise ValueError(f"events={events!r}: {part!r} is not known; {_FORM}")
     if not (tools or messages):
         raise ValueError(f"events={events!r} chooses nothing; {_FORM}")
+    return tools, arguments, messages, errors
+
+
+def _checked(
+    function: Callable[[Entry], Hashable | None],
+) -> Callable[[Entry], Hashable | None]:
+    """Return a function of an entry that says what is wrong with a symbol that is none."""
 
     def choose(entry: Entry) -> Hashable | None:
-        if entry.kind == "message":
-            return f"{entry.name} says" if messages else None
-        if not tools:
-            return None
-        given = [f"{a}={_said(entry.arguments[a])}" for a in arguments if a in entry.arguments]
-        symbol = f"{entry.name}({', '.join(given)})" if given else entry.name
-        return f"{symbol}, error" if errors and entry.error else symbol
+        symbol = function(entry)
+        try:
+            hash(symbol)
+        except TypeError:
+            raise ValueError(
+                f"the function of events returned {short(repr(symbol), 60)} "
+                f"({type(symbol).__name__}) for {entry.kind} {short(entry.name, 40)}; a symbol is "
+                "needed that can be hashed (a text, a number, or a tuple of them), or None for no "
+                "event"
+            ) from None
+        return symbol
 
     return choose
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from align_rudder.data.logs.chat import is_run, run_of
-from align_rudder.data.logs.outcomes import condition, with_outcome
-from align_rudder.data.logs.runs import Entry, Run, RunLog
-from align_rudder.data.logs.tables import read_csv
+from align_rudder.data.logs.elements import LISTS, elements
+from align_rudder.data.logs.outcomes import (
+    Condition,
+    condition,
+    fields_said,
+    has_field,
+    with_outcome,
+)
+from align_rudder.data.logs.runs import Entry, LogOptions, Part, Run, RunLog
+from align_rudder.data.logs.tables import check_columns, read_csv
 from align_rudder.data.logs.xes import read_xes
 from align_rudder.files import check_file, parse_json, read_text
 
@@ -20,6 +29,12 @@ ENDINGS = (".json", ".jsonl", ".traj", ".xes", ".xes.gz", ".csv")
 """Endings of files that hold logs."""
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+_MOST_FILE, _MOST_LINE = 2**31, 2**28
+
+
+class _OursError(ValueError):
+    """A file that this package wrote."""
 
 
 def read_log(
@@ -31,16 +46,21 @@ def read_log(
     """Return the runs of a log.
 
     A file or run that cannot be read is named in `RunLog.faults`, and the others are read; it is an
-    error if nothing can be.
+    error if nothing can be. What was assumed is said in `RunLog.notes`. A file that is given twice
+    is read once, and what this package itself wrote into a folder is passed over.
 
     Args:
-        paths: A file, a folder of files, or several: chat messages with tool calls (.json with one
-            run or a list, .jsonl with one a line), τ-bench results (.json), SWE-agent trajectories
-            (.traj), XES (.xes, .xes.gz), CSV (.csv), and JSON lines of symbols (.jsonl).
+        paths: A file, a folder of files, or several: chat messages with tool calls, in the form of
+            OpenAI or Anthropic (.json with one run or a list, .jsonl with one a line), τ-bench
+            results (.json), SWE-agent trajectories (.traj), XES (.xes, .xes.gz), CSV (.csv), and
+            JSON lines of symbols (.jsonl).
         success: Which runs succeeded: a condition such as "reward >= 1" (see `condition`), or a
             function of a run; None for what the file says.
-        group: The field that names the task; None for "task_id", "instance_id" or "group".
-        columns: For CSV, which column is "case", "activity", "time" and "outcome".
+        group: The field that names the task; None for "task_id", "instance_id" or "group", "" for
+            no tasks.
+        columns: For CSV, which column is "case", "activity", "time" and "outcome"; "" as time for
+            the order of the lines, "" as outcome for none. "dates" is "dmy" or "mdy" where dates
+            do not begin with the year.
 
     Example:
         >>> import json, tempfile
@@ -56,21 +76,33 @@ def read_log(
         RunLog(1 runs, 1 succeeded, 0 failed)
     """
     met = condition(success) if isinstance(success, str) else success
+    check_columns(columns or {})
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise ValueError("no file was given; give files or folders of runs")
-    runs, faults = [], []
-    for path in (file for one in given for file in _files(Path(one))):
+    all_ = Part([], [], [])
+    files = _once([file for one in given for file in _files(Path(one))], all_.notes)
+    for path, title in zip(files, _titles(files), strict=True):
         try:
-            for run in _runs(path, columns, faults):
-                runs.append(with_outcome(run, met, group))
+            part = _part(path, title, columns)
+            if not part.runs and not part.faults:
+                raise ValueError("it holds no run")
+        except _OursError as error:
+            all_.notes.append(f"{path} is not read: {error}")
         except (ValueError, OSError) as error:
             said = str(error)
-            faults.append(said if str(path) in said else f"{path}: {said}")
-    if not runs:
-        told = "".join(f"\n  {fault}" for fault in faults[:5])
-        raise ValueError(f"no run could be read:{told or ' the files hold none'}")
-    return RunLog(tuple(runs), tuple(faults))
+            all_.faults.append(said if str(path) in said else f"{path}: {said}")
+        else:
+            all_.runs.extend(part.runs)
+            all_.faults.extend(f"{path}, {fault}" for fault in part.faults)
+            all_.notes.extend(f"{path}: {note}" for note in part.notes)
+    if not all_.runs:
+        told = "".join(f"\n  {line}" for line in (*all_.faults, *all_.notes)[:5])
+        raise ValueError(f"no run could be read:{told}")
+    runs = _with_outcomes(_named_apart(all_.runs), met, group, all_.faults)
+    kept = met.text if isinstance(met, Condition) else None
+    options = LogOptions(kept, group, None if columns is None else dict(columns), callable(success))
+    return RunLog(tuple(runs), tuple(all_.faults), tuple(all_.notes), options)
 
 
 def _files(path: Path) -> list[Path]:
@@ -82,53 +114,183 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
-def _runs(path: Path, columns: Mapping[str, str] | None, faults: list[str]) -> Iterator[Run]:
+def _once(paths: Iterable[Path], notes: list[str]) -> list[Path]:
+    """Return paths without those that lead to the file of another, which are noted."""
+    seen: dict[str, Path] = {}
+    for path in paths:
+        real = os.path.realpath(path)
+        if real in seen:
+            notes.append(f"{path} is the same file as {seen[real]}, and is read once")
+        seen.setdefault(real, path)
+    return list(seen.values())
+
+
+def _titles(paths: Sequence[Path]) -> list[str]:
+    """Return the names of files, with as many folders before them as tell them apart.
+
+    Example:
+        >>> _titles([Path("a/r.json"), Path("b/r.json"), Path("b/s.json")])
+        ['a/r.json', 'b/r.json', 's.json']
+    """
+    parts = [Path(os.path.abspath(path)).parts for path in paths]
+    titles = [path.name for path in paths]
+    for n in range(2, max(map(len, parts), default=0) + 1):
+        count = Counter(titles)
+        if len(count) == len(titles):
+            break
+        titles = [
+            "/".join(own[-n:]) if count[title] > 1 else title
+            for own, title in zip(parts, titles, strict=True)
+        ]
+    return titles
+
+
+def _named_apart(runs: Iterable[Run]) -> list[Run]:
+    """Return runs of which no two have the same name: the second of one name ends in (2)."""
+    out, seen = [], Counter[str]()
+    for run in runs:
+        seen[run.name] += 1
+        name = run.name
+        while (n := seen[run.name]) > 1 and (name := f"{run.name} ({n})") in seen:
+            seen[run.name] += 1
+        if name != run.name:
+            seen[name] += 1
+        out.append(run if name == run.name else replace(run, name=name))
+    return out
+
+
+def _with_outcomes(
+    runs: Sequence[Run],
+    met: Callable[[Run], bool | None] | None,
+    group: str | None,
+    faults: list[str],
+) -> list[Run]:
+    """Return runs with outcomes and tasks; those of which none can be told are left out."""
+    if group and not has_field(runs, group, own=False):
+        raise ValueError(f"group={group!r}: no run has this field; there are: {fields_said(runs)}")
+    if not isinstance(met, Condition):
+        return [with_outcome(run, met, group) for run in runs]
+    if not has_field(runs, met.field):
+        raise ValueError(
+            f"success={met.text!r}: no run has the field {met.field!r}; there are: "
+            f"{fields_said(runs)}; and last, length and names, of the tools of a run"
+        )
+    out, told, first = [], False, ""
+    for run in runs:
+        try:
+            one = with_outcome(run, met, group)
+        except ValueError as error:
+            first = first or str(error)
+            faults.append(f"{run.name} is left out: {error}")
+        else:
+            out.append(one)
+            told = told or one.success is not None
+    if first and not told:
+        raise ValueError(f"success={met.text!r} can be told of no run: {first}")
+    return out
+
+
+def _part(path: Path, title: str, columns: Mapping[str, str] | None) -> Part:
     name = path.name.lower()
     if name.endswith((".xes", ".xes.gz")):
-        yield from read_xes(check_file(path))
-    elif name.endswith(".csv"):
-        yield from read_csv(check_file(path), columns)
-    elif name.endswith((".json", ".traj")):
-        yield from _json(path, faults)
-    elif name.endswith(".jsonl"):
-        yield from _lines(path, faults)
-    else:
-        raise ValueError(f"{path} has an ending that is not known; {', '.join(ENDINGS)} are")
+        return read_xes(check_file(path), title)
+    if name.endswith(".csv"):
+        return read_csv(check_file(path), title, columns)
+    if name.endswith((".json", ".traj")):
+        return _json(path, title)
+    if name.endswith(".jsonl"):
+        return _lines(path, title)
+    raise ValueError(f"{path} has an ending that is not known; {', '.join(ENDINGS)} are")
 
 
-def _json(path: Path, faults: list[str]) -> Iterator[Run]:
-    value = parse_json(read_text(path, 2**30), constants=True)
+def _json(path: Path, title: str) -> Part:
+    text = read_text(path, 2**30)
+    try:
+        value = parse_json(text, constants=True)
+    except ValueError:
+        value = _parsed_each(text)
+        if value is None:
+            raise
+    _check_not_ours(value)
     if is_run(value):
-        yield run_of(value, path.name)
-        return
+        return Part([run_of(value, title)], [], [])
     if isinstance(value, dict):
-        value = next((v for k in ("results", "runs") if isinstance(v := value.get(k), list)), None)
+        value = next((v for name in LISTS if isinstance(v := value.get(name), list)), None)
     if not isinstance(value, list) or not value:
         raise ValueError(
             "it holds no run: a list of messages, an object with one (messages, traj or "
             "trajectory), or a list of such objects is needed"
         )
-    yield from _each(path, enumerate(value, 1), "run", faults)
+    return _each(enumerate(value, 1), "run", title)
 
 
-def _lines(path: Path, faults: list[str]) -> Iterator[Run]:
+def _parsed_each(text: str) -> list[Any] | None:
+    """Return the runs of a list that is refused as a whole, an error in the place of bad ones.
+
+    None if there is no list, or if it is one run, of which a message is bad.
+    """
+    texts = elements(text)
+    if texts is None:
+        return None
+    values = [_parsed(one) for one in texts]
+    if any(isinstance(value, dict) and "role" in value for value in values):
+        return None
+    return values if any(isinstance(value, ValueError) for value in values) else None
+
+
+def _parsed(text: str) -> Any:
+    """Return the value of a JSON text, or the error that says why it has none."""
+    try:
+        return parse_json(text, constants=True)
+    except ValueError as error:
+        return error
+
+
+def _lines(path: Path, title: str) -> Part:
     def values() -> Iterator[tuple[int, Any]]:
-        for number, line in enumerate(read_text(path).split("\n"), 1):
-            if line.strip():
-                try:
-                    yield number, parse_json(line, constants=True)
-                except ValueError as error:
-                    faults.append(f"{path}, line {number} is not JSON: {error}")
+        data = check_file(path, _MOST_FILE).read_bytes()
+        for number, line in enumerate(data.split(b"\n"), 1):
+            if len(line) > _MOST_LINE:
+                yield number, ValueError(f"it has {len(line):,} bytes; at most {_MOST_LINE:,} are")
+                continue
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                yield number, ValueError(f"it is no text in UTF-8: {error.reason}")
+                continue
+            if text.strip():
+                value = _parsed(text)
+                bad = isinstance(value, ValueError)
+                yield number, ValueError(f"it is not JSON: {value}") if bad else value
 
-    yield from _each(path, values(), "line", faults)
+    return _each(values(), "line", title)
 
 
-def _each(path: Path, values: Any, what: str, faults: list[str]) -> Iterator[Run]:
+def _each(values: Iterable[tuple[int, Any]], what: str, title: str) -> Part:
+    part = Part([], [], [])
     for number, value in values:
         try:
-            yield _run(value, f"{path.name}: {number}")
+            if isinstance(value, ValueError):
+                raise value
+            _check_not_ours(value)
+            part.runs.append(_run(value, f"{title}: {number}"))
+        except _OursError:
+            raise
         except ValueError as error:
-            faults.append(f"{path}, {what} {number}: {error}")
+            part.faults.append(f"{what} {number}: {error}")
+    return part
+
+
+def _check_not_ours(value: Any) -> None:
+    """Refuse what this package wrote: reports, models and turn rewards of logs."""
+    if not isinstance(value, dict):
+        return
+    if value.get("kind") == "align-rudder-log-model":
+        raise _OursError("it is a model of a log, which `align-rudder logs --model` wrote")
+    if {"divergences", "roads", "symbols", "runs"} <= value.keys():
+        raise _OursError("it is what `align-rudder logs --json` wrote, no log")
+    if value.keys() == {"run", "group", "return", "rewards"}:
+        raise _OursError("it holds turn rewards, which `align-rudder redistribute` wrote")
 
 
 def _run(value: Any, name: str) -> Run:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["Entry", "Message", "Run", "RunLog"]
+__all__ = ["Entry", "LogOptions", "Message", "Part", "Run", "RunLog"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class Run:
         name: What it is called: the file and, where one file has several, which of them.
         entries: What happened, in order.
         messages: What was said; empty for a process.
-        fields: What else the file says of the run, by dotted names.
+        fields: What else the file says of the run, by dotted names; what is written as a number is
+            one.
         success: Whether it succeeded; None if that is not known.
         ret: Its return; of a run without one 1 for a success and 0 for a failure.
         group: The task, where runs of several are in one log.
@@ -82,17 +83,52 @@ class Run:
         return [symbol for symbol, _ in pairs], [i for _, i in pairs]
 
 
+class Part(NamedTuple):
+    """What one file holds.
+
+    Attributes:
+        runs: Its runs, of which nothing is known yet but what it says.
+        faults: What of it could not be read, and why, a line for each run.
+        notes: What was assumed of it.
+    """
+
+    runs: list[Run]
+    faults: list[str]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """How a log was read, so that another can be read in the same way.
+
+    Attributes:
+        success: The condition of success; None for what the file says.
+        group: The field that names the task; None for the usual names, "" for no tasks.
+        columns: For CSV, which column is what.
+        function: Whether a function said which runs succeeded; it is not kept.
+    """
+
+    success: str | None = None
+    group: str | None = None
+    columns: Mapping[str, str] | None = None
+    function: bool = False
+
+
 @dataclass(frozen=True)
 class RunLog:
     """The runs of one or several files.
 
     Attributes:
-        runs: The runs.
+        runs: The runs; no two from files have the same name.
         faults: What could not be read, and why, a line for each file or run.
+        notes: What was assumed, such as which columns of a CSV are what, a line each.
+        options: How it was read.
     """
 
     runs: tuple[Run, ...]
     faults: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    options: LogOptions = LogOptions()
 
     def __len__(self) -> int:
         return len(self.runs)
