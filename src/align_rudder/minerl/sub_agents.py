@@ -257,7 +257,7 @@ def clone_apart(
     """Clone a sub-agent in a process of its own; see `clone`."""
     with stop_on_file(place.stop_file) as stop:
         given = place, k, segments, cache, cloning, seen, to_judge
-        return _told(k, lambda: clone(*given, stop))
+        return _told(k, stop, lambda: clone(*given, stop))
 
 
 def tune_apart(
@@ -272,11 +272,13 @@ def tune_apart(
                 envs.extend(opened)
                 tune(place, k, players, opened, tuning, stop)
 
-        return _told(k, run)._replace(crashes=CrashCounts.of(env.env for env in envs))
+        return _told(k, stop, run)._replace(crashes=CrashCounts.of(env.env for env in envs))
 
 
-def _told(k: int, run: Callable[[], None]) -> Done:
+def _told(k: int, stop: Stop, run: Callable[[], None]) -> Done:
     """Return how it went: what one process meets does not throw away the work of others."""
+    if stop.asked:
+        return Done(k, stopped=True)
     try:
         run()
     except KeyboardInterrupt:
