@@ -93,6 +93,7 @@ def find_causes(
         p, shows = test.p[telling], tables.excess > 0
         best = _best(seen, candidates, p, shows)
         best = _exactly(seen, candidates, p, shows, best, left * bad)
+        best = _fewer(seen, candidates, p, shows, best, roads)
         place, shown = int(candidates[best]), bool(shows[best])
         against = seen.against(place, shown) & left
         mark = seen.marks[place]
@@ -146,6 +147,31 @@ def _exactly(
             if both >= _OVERLAP * same.sum():
                 return i
     return best
+
+
+def _fewer(
+    seen: MarkTable,
+    places: np.ndarray,
+    p: np.ndarray,
+    shows: np.ndarray,
+    best: int,
+    roads: Sequence[Road],
+) -> int:
+    """Return that something is done too seldom, where columns beside each other are the same."""
+    mark = seen.marks[places[best]]
+    if mark.kind != "holds" or shows[best]:
+        return best
+    events = roads[mark.road].events
+    beside = events[max(mark.column - 1, 0) : mark.column + 2] == mark.event
+    some = [
+        i
+        for i, one in enumerate(seen.marks[place] for place in places.tolist())
+        if one.kind == "more" and one.event == mark.event and one.column and not shows[i]
+    ]
+    near = [i for i in some if np.log(p[i]) <= _NEARLY * np.log(p[best])]
+    if beside.sum() < 2 or not near:
+        return best
+    return min(near, key=lambda i: (p[i], -seen.marks[places[i]].column))
 
 
 def _in_place_of(

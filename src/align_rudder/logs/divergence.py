@@ -125,10 +125,11 @@ def _times(
             return _missed(int(lacking[0]), path, events, road, found, True)
         place = Place("leaves", ANYWHERE, ANYWHERE, event)
         return Divergence(place, len(events), GOES_ON, True, ())
-    # That it is not done again is known with what comes after it, or with what passes it by.
+    # That it is not done again is known with the next step of the road.
     done = np.flatnonzero(events == event)
-    at = int(done[-1]) + 1 if len(done) else int(path.passed[lacking[0]]) if len(lacking) else -1
-    at = len(events) if at < 0 else at
+    last = int(done[-1]) if len(done) else -1
+    later = [t for t in np.flatnonzero(path.columns >= 0).tolist() if t > last]
+    at = later[0] if later else len(events)
     place = Place("seldom", ANYWHERE, ANYWHERE, event, n + 1)
     return Divergence(place, at, STOPS if at == len(events) else GOES_ON, True, ())
 

@@ -69,7 +69,7 @@ class LogModel(Estimator):
         >>> [model.symbols_[e] for e in model.roads_[0].events]
         ['look', 'read', 'edit', 'test']
         >>> rewards = model.turn_rewards(bad)
-        >>> int(np.argmin(rewards)), round(sum(rewards), 9)
+        >>> int(np.argmin(rewards)), abs(round(sum(rewards), 9))
         (1, 0.0)
     """
 
@@ -111,12 +111,9 @@ class LogModel(Estimator):
         self.outcomes_ = outcomes_of(runs)
         self.within_ = _several(self.outcomes_)
         self.variants_ = variants = variants_of(runs, chosen, self.per_group or self.within_)
-        self.roads_ = roads = self._roads(variants)
-        paths = [
-            self._path(ids, group)
-            for ids, group in zip(variants.events, variants.groups, strict=True)
-        ]
-        self.roads_ = roads = counted(roads, paths, variants.successes)
+        self.roads_ = self._roads(variants)
+        self.roads_ = roads = counted(self.roads_, self._paths(variants), variants.successes)
+        paths = self._paths(variants)  # as they will be read: shares decide between columns
         numbers = variants.successes, variants.failures
         # A task without successes has no road of its own to compare its failures on.
         own = np.array(
@@ -154,6 +151,16 @@ class LogModel(Estimator):
 
     def _path(self, ids: np.ndarray, group: str | None) -> Path:
         return best_path(self.roads_, ids, group if self.per_group else None)
+
+    def _paths(self, variants: Variants) -> list[Path]:
+        known: dict[tuple[bytes, str | None], Path] = {}
+        for ids, group in zip(variants.events, variants.groups, strict=True):
+            key = ids.tobytes(), group if self.per_group else None
+            if key not in known:
+                known[key] = self._path(ids, group)
+        groups = variants.groups if self.per_group else (None,) * len(variants)
+        pairs = zip(variants.events, groups, strict=True)
+        return [known[ids.tobytes(), group] for ids, group in pairs]
 
     def _weights(
         self, path: Path, ids: np.ndarray, group: str | None
