@@ -111,8 +111,8 @@ def _best(seen: MarkTable, places: np.ndarray, p: np.ndarray, shows: np.ndarray)
         mark, shown = seen.marks[places[i]], bool(shows[i])
         n = mark.column
         if mark.kind == "more":  # too often from the first time that is; too seldom below the last
-            return float(p[i]), 0 if shown and n else 3, n if shown else -n, mark
-        return float(p[i]), 1 + (n == ANYWHERE), n, mark
+            return float(p[i]), (0 if n else 2) if shown else 4, n if shown else -n, mark
+        return float(p[i]), 3 if n == ANYWHERE else 1, n, mark
 
     return min(range(len(places)), key=key)
 

@@ -14,6 +14,7 @@ from align_rudder.logs.roads import Path, Road
 
 __all__ = ["COMMON", "Divergence", "Place", "divergence_of"]
 
+_CLEAR = 0.5
 COMMON = 0.5
 """Columns that so many successes hold are sub-goals."""
 
@@ -196,6 +197,8 @@ def _missed(
     if at == n and not between:
         return Divergence(place, at, STOPS, telling, _to_come(road, column))
 
+    lack = min(found.weight(Seen(Mark("holds", path.road, column, event), False, at)), -1e-9)
+
     def badness(t: int) -> tuple[float, int]:
         marks = [
             m
@@ -203,9 +206,10 @@ def _missed(
             if m.event == events[t] and m.column in (-1, int(path.due[t])) and m.kind == "beside"
         ]
         seen = [Seen(m, True, t) for m in marks]
-        # What does not tell is done instead only where the run does not come back.
-        weights = [found.weight(s) for s in seen if at == n or found.speaks_against(s)]
-        return min(weights, default=0.0), t
+        # Where the run comes back, what is done instead must tell nearly as much as the lack.
+        weights = [found.weight(s) for s in seen]
+        enough = [w for w in weights if at == n or w <= _CLEAR * lack]
+        return min(enough, default=0.0), t
 
     bad = [t for t in between if at == n or badness(t)[0] < 0]
     if not bad:

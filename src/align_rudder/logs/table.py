@@ -94,8 +94,10 @@ def _row(
     all_k, all_n, all_j, all_m = (int(part.sum()) for part in tables)
     found = [run.divergence for run in runs if run.divergence is not None]
     ways: Counter[int] = Counter()
+    counted: Counter[int] = Counter()  # of the failures that the sentence counts
     for run, one in zip(runs, found, strict=True):
         ways[one.instead] += run.failures
+        counted[one.instead] += run.failures * int(mixed[run.task] or not within)
     parts = _parts(runs)
     place = found[0].place if len(parts) == 1 else found[0].place._replace(road=-1, column=-1)
     said = (j, n_f, k, n_s) if within else (all_j, all_m, all_k, all_n)
@@ -124,7 +126,7 @@ def _row(
         ],
         "to_come": list(found[0].to_come) if len(parts) == 1 else [],
         "parts": parts,
-        "says": sentence(place, *said, ways, symbols),
+        "says": sentence(place, *said, counted, symbols),
     }
 
 
@@ -180,6 +182,7 @@ def _does(place: Place, ways: Counter[int], symbols: Sequence[str]) -> str:
     if place.how == "extra":
         due = f"where {symbols[place.other]} is due" if place.other >= 0 else "at the end"
         return f"do {name} {due}"
+    ways = +ways
     if set(ways) == {STOPS}:
         return f"stop before {name}"
     parts = []
