@@ -16,7 +16,7 @@ from scipy.stats import false_discovery_control
 
 from align_rudder.logs.marks import ANYWHERE, Mark, MarkTable
 from align_rudder.logs.roads import Path, Road
-from align_rudder.logs.within import Tested, tested
+from align_rudder.logs.within import Exact, exact_test
 
 __all__ = ["RATE", "Cause", "find_causes", "telling_of"]
 
@@ -57,7 +57,7 @@ class Found(NamedTuple):
     left: np.ndarray
 
 
-def telling_of(test: Tested) -> np.ndarray:
+def telling_of(test: Exact) -> np.ndarray:
     """Return which marks tell: false discoveries are counted among those that could be found."""
     could, out = test.least <= RATE, np.zeros(len(test.p), bool)
     if could.any():
@@ -85,7 +85,7 @@ def find_causes(
     bad = np.asarray(seen.failures.sum(axis=1)).ravel()
     while len(candidates) and len(out) < MOST:
         tables = seen.tables(candidates, left)
-        test = tested(tables)
+        test = exact_test(tables)
         telling = telling_of(test)
         if not telling.any():
             break
@@ -111,8 +111,9 @@ def _best(seen: MarkTable, places: np.ndarray, p: np.ndarray, shows: np.ndarray)
         mark, shown = seen.marks[places[i]], bool(shows[i])
         n = mark.column
         if mark.kind == "more":  # too often from the first time that is; too seldom below the last
-            return float(p[i]), (0 if n else 2) if shown else 4, n if shown else -n, mark
-        return float(p[i]), 3 if n == ANYWHERE else 1, n, mark
+            return float(p[i]), (0 if n else 2) if shown else 5, n if shown else -n, mark
+        kind = 3 if mark.kind == "holds" else 4 if n == ANYWHERE else 1
+        return float(p[i]), kind, n, mark
 
     return min(range(len(places)), key=key)
 

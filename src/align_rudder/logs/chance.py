@@ -81,7 +81,8 @@ def weights(
             # What a run does not do until it does it is taken for granted; what it should, not.
             _add(out, seen._replace(at=left.at), found, seen.shown)
         elif cause < 0 or i < cause:
-            _add(out, seen, found, found.causes[i].shown and seen.mark.kind != "holds")
+            granted = found.causes[i].shown and seen.mark.kind != "holds"
+            _add(out, seen._replace(at=-1) if granted else seen, found, False)
     return out
 
 

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.stats import false_discovery_control
 
 from align_rudder.logs.causes import Cause, Found, find_causes, telling_of
 from align_rudder.logs.marks import ANYWHERE, Mark, MarkTable, Seen, mark_table
 from align_rudder.logs.roads import Path, Road
-from align_rudder.logs.within import Tables, differ_within, standard, tested, uneven_p
+from align_rudder.logs.within import Tables, differ_within, exact_test, standard, uneven_p
 
 __all__ = ["Contrast", "contrast"]
 
@@ -138,11 +139,11 @@ def contrast(
     seen = mark_table(paths, events, successes, failures, roads, tasks)
     every = np.arange(len(seen.marks))
     tables = seen.tables(every)
-    test = tested(tables)
+    test = exact_test(tables)
     telling = telling_of(test)
     causes, left = find_causes(seen, np.flatnonzero(telling), paths, events, roads)
     keep = _kept(seen.marks, test.p, telling, {found.place for found in causes})
-    all_test = tested(tables.together) if tables.k.shape[1] > 1 else test
+    all_test = exact_test(tables.together) if tables.k.shape[1] > 1 else test
     between = telling_of(all_test) & ~telling & ~(test.p <= 0.05)
     uneven = _uneven(tables, telling) if tables.k.shape[1] > 1 else np.zeros(len(every), bool)
     keep |= uneven | (between & np.array([m.kind == "more" for m in seen.marks], bool))
@@ -199,8 +200,6 @@ def _uneven(tables: Tables, telling: np.ndarray) -> np.ndarray:
     p = uneven_p(tables)
     could = ((tables.k + tables.j > 0) & (tables.k + tables.j < tables.n + tables.m)).any(axis=1)
     could &= tables.mixed.any(axis=1)
-    from scipy.stats import false_discovery_control
-
     out = np.zeros(len(p), bool)
     if could.any():
         out[could] = false_discovery_control(p[could]) <= 0.01

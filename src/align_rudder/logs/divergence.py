@@ -14,9 +14,9 @@ from align_rudder.logs.roads import Path, Road
 
 __all__ = ["COMMON", "Divergence", "Place", "divergence_of"]
 
-_CLEAR = 0.5
 COMMON = 0.5
 """Columns that so many successes hold are sub-goals."""
+_CLEAR = 0.35  # of what the lack of a column weighs
 
 
 class Place(NamedTuple):
@@ -163,7 +163,10 @@ def _beside(
             Seen(Mark("holds", path.road, j, int(road.events[j])), False, 0)
         )
         if tells or (j == mark.column and road.shares[j] >= COMMON):
-            return _missed(j, path, events, road, found, True)
+            found_there = _missed(j, path, events, road, found, True)
+            if found_there.place.how != "leaves":
+                return found_there
+            return found_there._replace(at=at, instead=event)
     if wherever:
         place = Place("does" if mark.kind == "more" else "beside", ANYWHERE, ANYWHERE, event)
     else:

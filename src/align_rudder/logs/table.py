@@ -11,7 +11,7 @@ from scipy.stats import false_discovery_control
 
 from align_rudder.logs.divergence import GOES_ON, STOPS, Divergence, Place
 from align_rudder.logs.shares import share_data
-from align_rudder.logs.within import Tables, tested
+from align_rudder.logs.within import Tables, exact_test
 
 __all__ = ["Left", "divergence_table", "row_key", "sentence"]
 
@@ -113,7 +113,7 @@ def _row(
         if within
         else None,
         "excess": round(float(tables.excess[0]), 4),
-        "p": float(tested(tables).more[0]) if n_s and n_f else 1.0,
+        "p": float(exact_test(tables).more[0]) if n_s and n_f else 1.0,
         "telling": any(one.telling for one in found),
         "instead": [
             {

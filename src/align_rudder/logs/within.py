@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
+from scipy.stats import hypergeom
 
 from align_rudder.logs.shares import differ, fisher, least_p
 
-__all__ = ["Tables", "differ_within", "standard", "tested", "uneven_p"]
+__all__ = ["Tables", "differ_within", "exact_test", "standard", "uneven_p"]
 
 _LEAST = 1e-300  # no p is smaller: a logarithm is taken of it
 _ODDS = np.linspace(-10, 10, 81)  # logarithms of odds ratios
@@ -59,7 +60,7 @@ class Tables(NamedTuple):
         return ((self.j - self.m * share) * self.mixed).sum(axis=1)
 
 
-class Tested(NamedTuple):
+class Exact(NamedTuple):
     """An exact test of each mark.
 
     Attributes:
@@ -73,7 +74,7 @@ class Tested(NamedTuple):
     least: np.ndarray
 
 
-def tested(tables: Tables) -> Tested:
+def exact_test(tables: Tables) -> Exact:
     """Return the exact test of each mark, given how many runs of each task show it.
 
     Notes:
@@ -84,25 +85,28 @@ def tested(tables: Tables) -> Tested:
 
     Example:
         >>> one = Tables(*(np.array([[x]]) for x in (9, 10, 1, 10)))
-        >>> tested(one).p.round(5).tolist()
+        >>> exact_test(one).p.round(5).tolist()
         [0.00109]
         >>> hard_and_easy = Tables(*map(np.array, ([[0, 9]], [[1, 9]], [[0, 1]], [[9, 1]])))
-        >>> tested(hard_and_easy).p.tolist()
+        >>> exact_test(hard_and_easy).p.tolist()
         [1.0]
     """
     if tables.k.shape[1] == 1:
         k, n, j, m = (part[:, 0] for part in tables)
-        more = fisher_tail(k, n, j, m)
-        return Tested(np.maximum(fisher(k, n, j, m), _LEAST), more, least_p(k, n, j, m))
+        some = n + m > 0
+
+        def known(p: np.ndarray) -> np.ndarray:
+            return np.where(some, p, 1.0)
+
+        p = np.maximum(fisher(k, n, j, m), _LEAST)
+        return Exact(known(p), known(_tail(k, n, j, m)), known(least_p(k, n, j, m)))
     cache: dict[bytes, np.ndarray] = {}
     rows = [_tails(tables, i, cache) for i in range(len(tables.k))]
-    return Tested(*np.array(rows).reshape(-1, 3).T)
+    return Exact(*np.array(rows).reshape(-1, 3).T)
 
 
-def fisher_tail(k: np.ndarray, n: np.ndarray, j: np.ndarray, m: np.ndarray) -> np.ndarray:
+def _tail(k: np.ndarray, n: np.ndarray, j: np.ndarray, m: np.ndarray) -> np.ndarray:
     """Return p of Fisher's test that no larger share of the failures, j in m, show a mark."""
-    from scipy.stats import hypergeom
-
     return hypergeom.cdf(k, n + m, k + j, n)
 
 
@@ -216,7 +220,7 @@ def _prior(x: np.ndarray) -> np.ndarray:
 def uneven_p(tables: Tables) -> np.ndarray:
     """Return p that in no task the mark has to do with the outcome, in one way or the other (M,).
 
-    What makes some tasks fail and others succeed cancels in `tested`; here it adds up.
+    What makes some tasks fail and others succeed cancels in `exact_test`; here it adds up.
 
     Notes:
         The statistic is Σ_g z_g², z_g the standardised number of task g's successes that show the
