@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from logs.planted import CAUSES, judged, planted
-from logs.small import case, log_of
+from logs.small import case, hard_and_easy, log_of
 
 from align_rudder.data.logs import RunLog
 from align_rudder.logs import LogModel, report_data
@@ -68,26 +68,12 @@ def test_where_outcomes_depend_on_the_task_alone_nothing_tells(within):
     assert sum(named) <= 1
 
 
-def hard_and_easy(cause=False):
-    """Return ten tasks of six runs: hard ones search, and fail more; or booking fails in all."""
-    runs = []
-    for task in range(10):
-        hard = task % 2
-        for i in range(6):
-            good = i % 3 == 0 if hard else i % 3 > 0
-            words = "look search pay send" if hard else "look pay send"
-            words = words.replace("pay", "pay book") if cause and not good else words
-            runs.append(case(words, good, f"{task}.{i}", f"task {task}"))
-    runs += [case("look search send", False, f"none.{i}", "hopeless") for i in range(6)]
-    return RunLog(tuple(runs))
-
-
 def test_what_goes_with_hard_tasks_is_said_to_and_is_not_blamed():
     log = hard_and_easy()
     model = LogModel().fit(log)
     data = report_data(model, log)
     assert not model.contrast_.telling.any()
-    assert [data["symbols"][row["symbol"]] for row in data["between"]][0] == "search"
+    assert data["symbols"][data["between"][0]["symbol"]] == "search"
     assert data["between"][0]["p_all"] < 0.01
     assert data["between"][0]["p"] == 1
     assert not any(row["telling"] for row in data["divergences"])

@@ -21,6 +21,7 @@ const addressOf = (run) => `#run=${encodeURIComponent(wellFormed(copyOf(run).nam
 // The run that the address names, by a name or by the number of its row, and which of equal ones;
 // null if it names none, and a name that no run has is said.
 function addressed() {
+  if (!L.runs.length) return null;
   $("unknown-run").hidden = true;
   if (!location.hash.startsWith("#run=")) return null;
   let name = location.hash.slice(5);

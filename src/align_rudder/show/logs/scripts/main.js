@@ -44,4 +44,4 @@ listenToRuns();
 listenToPrinter();
 filterRuns();
 drawDetail();
-if (linked || !$("unknown-run").hidden) $("detail").scrollIntoView();
+if (linked || $("unknown-run")?.hidden === false) $("detail").scrollIntoView();
