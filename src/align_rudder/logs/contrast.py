@@ -144,7 +144,7 @@ def contrast(
     causes, left = find_causes(seen, np.flatnonzero(telling), paths, events, roads)
     keep = _kept(seen.marks, test.p, telling, {found.place for found in causes})
     all_test = exact_test(tables.together) if tables.k.shape[1] > 1 else test
-    between = telling_of(all_test) & ~telling & ~(test.p <= 0.05)
+    between = telling_of(all_test) & ~telling
     uneven = _uneven(tables, telling) if tables.k.shape[1] > 1 else np.zeros(len(every), bool)
     keep |= uneven | (between & np.array([m.kind == "more" for m in seen.marks], bool))
     which = np.flatnonzero(keep)

@@ -119,7 +119,7 @@ def _between(data: Mapping[str, Any]) -> Iterator[str]:
     """Yield a table of what goes with tasks that fail, but not with failing within a task."""
     yield (
         f"  {'failures':>9}  {'successes':>9}  {'p':>8}  {'within tasks':>13}  {'p':>8}  "
-        "do what goes with tasks that fail or succeed, not with failing within a task"
+        "go with tasks that fail or succeed; not, beyond chance, with failing within a task"
     )
     for one in data["between"][:8]:
         within = f"{_percent(one['within']['failures'])} : {_percent(one['within']['successes'])}"

@@ -60,7 +60,7 @@ def _tasks(data: Mapping[str, Any]) -> str:
     names = [data["symbols"][one["symbol"]] for one in data["between"][:3]]
     more = f" and {len(data['between']) - 3} more" if len(data["between"]) > 3 else ""
     return (
-        f" With tasks that fail or succeed, but not with failing within a task, "
+        f" With tasks that fail or succeed, but not, beyond chance, with failing within a task, "
         f"{'goes' if len(data['between']) == 1 else 'go'} {', '.join(names)}{more}."
     )
 

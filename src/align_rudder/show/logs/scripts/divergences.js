@@ -35,8 +35,8 @@ function drawBetween() {
     data: { symbol: one.symbol },
   }));
   const heads = [["Step", "name"], ["Of all runs do it", null], ["p", "number"], ["Of tasks with both outcomes", null], ["p within tasks", "number"]];
-  return fill($("between"), el("h3", {}, "Goes with tasks that fail or succeed, not with failing within a task"),
-    el("p", { class: "quiet" }, "Runs of hard tasks do other things than runs of easy ones. Of two runs of the same task these steps do not tell which fails."),
+  return fill($("between"), el("h3", {}, "Goes with tasks that fail or succeed; not, beyond chance, with failing within a task"),
+    el("p", { class: "quiet" }, "Runs of hard tasks do other things than runs of easy ones. Of two runs of the same task these steps do not tell, beyond chance, which fails."),
     el("div", {}, ...shortened(rows, 6, (some) => lines(heads, some, "What goes with tasks, not with failing within one"), "between")));
 }
 
