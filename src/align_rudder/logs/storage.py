@@ -109,6 +109,8 @@ def _model(cls: type, data: dict[str, Any]) -> Any:
 
 
 def _contrast(data: dict[str, Any], marks: tuple[Mark, ...], n: int) -> Contrast:
+    if len(data["within"]) != 4:
+        raise ValueError("its numbers within tasks are not four")
     within = np.array([_numbers(row, len(marks)) for row in data["within"]]).reshape(4, -1)
     arrays = {name: _numbers(data[name], len(marks)) for name in (*_COUNTS, *_ARRAYS)}
     arrays |= {name: arrays[name].astype(bool) for name in _FLAGS}
