@@ -82,7 +82,7 @@ def test_what_goes_with_hard_tasks_is_said_to_and_is_not_blamed():
         assert np.ptp(rewards) < 0.05
     text = as_text(data)
     assert "not, beyond chance, with failing within a task" in text
-    assert "6 failures are of 1 tasks without any success" in text
+    assert "6 failures are of 1 task without any success" in text
 
 
 def test_what_fails_within_tasks_is_named_and_hopeless_tasks_tell_nothing():

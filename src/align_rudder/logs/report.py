@@ -65,7 +65,8 @@ def report_data(
         - divergences: where failures left, what explains most of them first. Each is {how, road,
           column (-1: several), symbol, other, failures, successes: shares of all that left here,
           within: the same of the tasks with both outcomes, or None, excess: how many more failures
-          that are than if as many did so as successes of their task, p (one-sided, within tasks),
+          that are than if as many did so as successes of their task, cause: whether it is one,
+          p (one-sided, within tasks),
           q (the false discovery rate of the rows up to it), telling, instead: [{way, symbol,
           failures}], to_come: columns, parts: [{road, column, failures, successes}], says}. how:
           "leaves" out the symbol that was due, does "other" before it ("order"), does it as
@@ -98,7 +99,7 @@ def report_data(
     kinds = _kinds(model, log)
     table = divergence_table(_left(kinds, model.within_), symbols, model.within_)
     rows = {
-        (r["how"], r["symbol"], -1 if r["other"] is None else r["other"]): i
+        (r["how"], r["symbol"], -1 if r["other"] is None else r["other"], r["cause"]): i
         for i, r in enumerate(table)
     }
     budget = _Texts(most_text, all_text)
@@ -385,7 +386,7 @@ def _turns(
 
 def _divergence(left: Divergence, rows: Mapping[Any, int]) -> dict[str, Any]:
     return {
-        "row": rows.get(row_key(left.place)),
+        "row": rows.get(row_key(left)),
         "how": left.place.how,
         "column": left.place.column,
         "symbol": left.place.event,

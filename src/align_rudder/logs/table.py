@@ -34,14 +34,15 @@ class Left(NamedTuple):
     task: int = 0
 
 
-def row_key(place: Place) -> tuple[str, int, int]:
-    """Return what runs share that are in one row: what they do, on whichever road.
+def row_key(left: Divergence) -> tuple[str, int, int, bool]:
+    """Return what runs share that are in one row: what they do, on whichever road, and if it tells.
 
     Example:
-        >>> row_key(Place("leaves", 0, 3, 7)) == row_key(Place("leaves", 2, 0, 7))
+        >>> one = Divergence(Place("leaves", 0, 3, 7), 5, -1, True, (), 0)
+        >>> row_key(one) == row_key(one._replace(place=Place("leaves", 2, 0, 7), cause=1))
         True
     """
-    return place.how, place.event, place.other
+    return left.place.how, left.place.event, left.place.other, left.cause >= 0
 
 
 def divergence_table(
@@ -61,11 +62,11 @@ def divergence_table(
     runs = list(runs)
     n_tasks = 1 + max((run.task for run in runs), default=0)
     n = np.zeros((2, n_tasks))
-    places: dict[tuple[str, int, int], list[Left]] = {}
+    places: dict[tuple[str, int, int, bool], list[Left]] = {}
     for run in runs:
         n[:, run.task] += run.successes, run.failures
         if run.divergence is not None:
-            places.setdefault(row_key(run.divergence.place), []).append(run)
+            places.setdefault(row_key(run.divergence), []).append(run)
     rows = [_row(some, n, symbols, within) for some in places.values()]
     rows = [row for row in rows if row["failures"]["count"]]
     if rows:
@@ -113,6 +114,7 @@ def _row(
         if within
         else None,
         "excess": round(float(tables.excess[0]), 4),
+        "cause": found[0].cause >= 0,
         "p": float(exact_test(tables).more[0]) if n_s and n_f else 1.0,
         "telling": any(one.telling for one in found),
         "instead": [

@@ -56,9 +56,10 @@ def _counts(data: Mapping[str, Any]) -> Iterator[str]:
             f"{within['successes']:,} successes and {within['failures']:,} failures"
         )
         if within["alone"]:
+            tasks = f"{within['alone_tasks']:,} task{'s' * (within['alone_tasks'] != 1)}"
             yield (
-                f"{within['alone']:,} failures are of {within['alone_tasks']:,} tasks without any "
-                "success: they are held against other tasks' roads, and tell nothing"
+                f"{within['alone']:,} failures are of {tasks} "
+                "without any success: they are held against other tasks' roads, and tell nothing"
             )
     elif n["groups"]:
         yield "compared over all tasks: most have one run, so that nothing is tested within tasks"

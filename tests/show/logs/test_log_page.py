@@ -94,7 +94,7 @@ def test_the_headline_is_of_tasks_with_both_outcomes():
     finding = page_data(data_of("tasks"))["finding"]
     assert finding["headline"].startswith("Within tasks, 30 of 30 failures (0 of 30 successes)")
     assert finding["headline"].endswith("do book where send is due")
-    assert "6 failures are of 1 tasks without any success" in finding["warnings"][0]["what"]
+    assert "6 failures are of 1 task without any success" in finding["warnings"][0]["what"]
 
 
 def test_what_was_left_out_is_told():

@@ -94,8 +94,8 @@ def _warnings(data: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     elif data["within"] is not None and data["within"]["alone"]:
         within = data["within"]
         yield {
-            "what": f"{within['alone']:,} failures are of {within['alone_tasks']:,} tasks without "
-            "any success.",
+            "what": f"{within['alone']:,} failures are of {within['alone_tasks']:,} "
+            f"task{'s' * (within['alone_tasks'] != 1)} without any success.",
             "do": "They are held against other tasks' roads, and nothing is told from them.",
         }
     if data["uneven"] and not data["options"]["per_group"]:

@@ -23,7 +23,7 @@ const taskWords = (name) => (/^\d+$/.test(name) ? `task ${name}` : taskName(name
 const shareText = (share) => (share.share === null ? "–" : percent(share.share));
 // What a row of the divergence table says after "3 of 4 failures (0 of 5 successes) ".
 const saidOf = (row) => row.says.slice(row.says.indexOf(") ") + 2);
-const keyOf = (row) => [row.how, row.symbol, row.other].join();
+const keyOf = (row) => [row.how, row.symbol, row.other, row.cause].join();
 // Whether a row of the table is more than chance.
 const isSure = (row) => row.telling;
 const rowOf = new Map(L.divergences.map((row, i) => [keyOf(row), i]));
