@@ -20,6 +20,20 @@ def log_of(*counted):
     return RunLog(tuple(case(words, ok) for words, ok, n in counted for _ in range(n)))
 
 
+def hard_and_easy(cause=False):
+    """Return ten tasks of six runs: hard ones search, and fail more; or booking fails in all."""
+    runs = []
+    for task in range(10):
+        hard = task % 2
+        for i in range(6):
+            good = i % 3 == 0 if hard else i % 3 > 0
+            words = "look search pay send" if hard else "look pay send"
+            words = words.replace("pay", "pay book") if cause and not good else words
+            runs.append(case(words, good, f"{task}.{i}", f"task {task}"))
+    runs += [case("look search send", False, f"none.{i}", "hopeless") for i in range(6)]
+    return RunLog(tuple(runs))
+
+
 @st.composite
 def conversations(draw):
     """Return a run of messages in any order, some with calls, that succeeded or not."""

@@ -39,7 +39,7 @@ def test_what_explains_most_comes_first_and_runs_are_counted_once():
     rows = data["divergences"]
     assert [row["failures"]["count"] for row in rows] == [12, 7]
     assert [data["symbols"][row["symbol"]] for row in rows] == ["plan", "edit"]
-    assert data["explained"] == {"telling": 19, "other": 0, "none": 3}
+    assert data["explained"] == {"telling": 19, "other": 0, "none": 3, "alone": 0}
     assert rows[1]["to_come"] == [3, 4, 5]
 
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 from logs.planted import planted
+from logs.small import hard_and_easy
 
 from align_rudder.data.logs import LogOptions
-from align_rudder.logs import LogModel
+from align_rudder.logs import LogModel, report_data
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,16 @@ def test_a_file_of_before_still_loads(fitted, tmp_path):
     assert again.turn_rewards(run) == fitted[0].turn_rewards(run)
 
 
+def test_tasks_and_causes_are_kept(tmp_path):
+    log = hard_and_easy(cause=True)
+    model = LogModel().fit(log)
+    model.save(tmp_path / "m.json")
+    again = LogModel.load(tmp_path / "m.json")
+    assert again.contrast_.causes == model.contrast_.causes != ()
+    assert (again.outcomes_, again.within_) == (model.outcomes_, True)
+    assert report_data(again, log) == report_data(model, log)
+
+
 def test_a_function_cannot_be_saved(tmp_path):
     log = planted(5, "swapped").log
     model = LogModel(lambda entry: entry.name).fit(log)
@@ -77,6 +88,13 @@ def test_a_function_cannot_be_saved(tmp_path):
         lambda d: d["log"].update(columns={"who": "x"}),
         lambda d: d["log"].update(columns=["case"]),
         lambda d: d["log"].pop("function"),
+        lambda d: d["causes"].append([10_000, True, -1]),
+        lambda d: d["causes"].append([0, True, 10_000]),
+        lambda d: d["causes"].append([0, 1, -1]),
+        lambda d: d["within"].pop(),
+        lambda d: d["marks"].append(["more", -1, -3, 0]),
+        lambda d: d["tasks"].append(["a", 1]),
+        lambda d: d.update(compared=1),
     ],
 )
 def test_damaged_files_are_refused_by_name(fitted, tmp_path, change):

@@ -1,13 +1,13 @@
 """The data of a page, counted again from the runs."""
 
 import json
+from dataclasses import replace
 
-import numpy as np
 import pytest
 from logs.planted import conversation, planted
 from logs.small import case, log_of
 
-from align_rudder.data.logs import RunLog
+from align_rudder.data.logs import Message, RunLog
 from align_rudder.logs import LogModel, report_data
 from align_rudder.logs.text import as_text
 
@@ -54,24 +54,56 @@ def test_rows_count_the_runs_that_point_at_them(made):
         for outcome, name in (("success", "successes"), ("failure", "failures")):
             assert row[name]["count"] == sum(r["count"] for r in at if r["outcome"] == outcome)
         assert sum(way["failures"] for way in row["instead"]) == row["failures"]["count"]
-    assert [r["p"] for r in data["divergences"]] == sorted(r["p"] for r in data["divergences"])
+        assert sum(part["failures"] for part in row["parts"]) == row["failures"]["count"]
+    order = [(not r["telling"], -r["excess"]) for r in data["divergences"]]
+    assert order == sorted(order)
     left = sum(row["failures"]["count"] for row in data["divergences"])
     assert left + data["explained"]["none"] == data["counts"]["failures"]
 
 
-def test_a_run_has_its_events_rewards_and_texts(made):
+def test_every_run_has_its_events_rewards_and_texts(made):
     log, data = made
-    for shown in data["runs"]:
-        run = next(r for r in log.runs if r.name == shown["names"][0])
+    model = LogModel().fit(log)
+    named = {
+        name: (shown, one)
+        for shown in data["runs"]
+        for one in shown["each"]
+        for name in one["names"]
+    }
+    assert sum(len(one["names"]) for shown in data["runs"] for one in shown["each"]) == len(log)
+    for run in log.runs:
+        shown, one = named[run.name]
         assert [data["symbols"][e] for e in shown["events"]] == [e.name for e in run.entries]
-        assert shown["messages"] == [e.message for e in run.entries]
+        assert one["messages"] == [e.message for e in run.entries]
         assert len(shown["chances"]) == len(run.entries) + 2
-        assert [text for _, text in shown["texts"]] == [m.text for m in run.messages]
+        assert [text for _, text in one["texts"]] == [m.text for m in run.messages]
         if shown["outcome"] == "unknown":
-            assert shown["turns"] is None
+            assert one["turns"] is None
         else:
-            assert [t for t, _ in shown["turns"]] == run.turns
-            assert np.isclose(sum(r for _, r in shown["turns"]), run.ret, atol=1e-4)
+            rewards = model.turn_rewards(run)
+            assert one["turns"] == [[t, round(rewards[t], 6)] for t in run.turns]
+
+
+def test_equal_events_hide_no_run():
+    """Runs of one row that say other things, or more, keep their own turns and texts."""
+    runs = []
+    for i in range(12):
+        run = conversation(f"run {i}", ["look", "read"][: 1 + i % 2], i % 2 == 1)
+        talk = (Message("user", f"I am {i}"),) * (i % 3)
+        entries = tuple(replace(e, message=e.message + len(talk)) for e in run.entries)
+        runs.append(replace(run, entries=entries, messages=(*talk, *run.messages)))
+    log = RunLog((*runs, conversation("again", ["look"], False)))
+    model = LogModel().fit(log)
+    data = report_data(model, log)
+    assert [run["count"] for run in data["runs"]] == [6, 7]
+    each = {name: one for row in data["runs"] for one in row["each"] for name in one["names"]}
+    assert set(each) == {run.name for run in log.runs}
+    for run in log.runs:
+        assert [text for _, text in each[run.name]["texts"]] == [m.text for m in run.messages]
+        rewards = model.turn_rewards(run)
+        assert each[run.name]["turns"] == [[t, round(rewards[t], 6)] for t in run.turns]
+    assert ["run 0", "run 6"] not in [one["names"] for one in each.values()]  # others speak
+    assert any("again" in one["names"] for one in each.values())
 
 
 def test_texts_are_cut_and_end_where_there_is_no_room_left():
@@ -79,7 +111,7 @@ def test_texts_are_cut_and_end_where_there_is_no_room_left():
     runs = [conversation(f"{i}", ["look"] * (i + 1), i % 2 == 0) for i in range(6)]
     log = RunLog((*log.runs, *runs))
     data = report_data(LogModel().fit(log), log, most_text=3, all_text=40)
-    texts = [r["texts"] for r in data["runs"] if r["texts"]]
+    texts = [one["texts"] for r in data["runs"] for one in r["each"] if one["texts"]]
     assert texts
     assert all(len(text) <= 3 for one in texts for _, text in one)
     assert sum(len(text) for one in texts for _, text in one) <= 40

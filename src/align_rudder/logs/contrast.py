@@ -1,56 +1,26 @@
-"""What tells successes from failures: columns of a road held or not, and events beside the road.
+"""What tells successes from failures: columns of a road held or not, events beside it, how often.
 
-A *mark* is something that a run either shows or not: that it holds a column of its road, or that
-an event happens beside the road, while a certain column is due or anywhere. Successes and failures
-that show it are counted; the logarithm of the ratio of their shares is what it weighs.
+A *mark* is something that a run either shows or not. Successes and failures of the same task that
+show it are counted; the logarithm of the ratio of their shares is what it weighs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import false_discovery_control
 
+from align_rudder.logs.causes import Cause, Found, find_causes, telling_of
+from align_rudder.logs.marks import ANYWHERE, Mark, MarkTable, Seen, mark_table
 from align_rudder.logs.roads import Path, Road
-from align_rudder.logs.shares import differ, fisher, least_p
+from align_rudder.logs.within import Tables, differ_within, exact_test, standard, uneven_p
 
-__all__ = ["ANYWHERE", "Contrast", "Mark", "Seen", "contrast", "marks_of"]
+__all__ = ["Contrast", "contrast"]
 
-ANYWHERE = -1
 _PRIOR = 2.0  # runs that the share of all marks of a kind counts as
 _BOUNDS = 0.02, 0.98
-_RATE = 0.05  # of false discoveries among what is said to tell
-
-
-class Mark(NamedTuple):
-    """Something that a run shows or not.
-
-    Attributes:
-        kind: "holds" a column, or does something "beside" the road.
-        road: Which road, `ANYWHERE` for any.
-        column: The column; of an event beside the road the one that is due, `ANYWHERE` for any.
-        event: The event.
-    """
-
-    kind: str
-    road: int
-    column: int
-    event: int
-
-
-class Seen(NamedTuple):
-    """A mark in a run: whether it shows it, and at which of its events that is known.
-
-    The index of an event; as many as there are where only the end of the run tells. That an event
-    does not happen at all is taken for granted until it does, -1.
-    """
-
-    mark: Mark
-    shown: bool
-    at: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +33,19 @@ class Contrast:
         failures: How many failures show each (M,).
         n_successes: How many successes are on the road of each mark (M,).
         n_failures: How many failures are (M,).
-        p: Fisher's exact test of each, two-sided (M,).
+        within: Of the tasks with both outcomes alone: the successes that show each mark, all that
+            could, the failures that show it, all that could (4, M).
+        p: The exact test of each within tasks, two-sided (M,).
+        p_all: The same test of all runs, as though there were no tasks (M,).
         telling: Which of them tell, at a false discovery rate of 5 % (M,).
+        between: Which of them tell tasks that fail from others, but no runs of a task (M,).
+        uneven: Which of them tell in some tasks, in one way or the other, but not in all (M,).
         yes: What it weighs to show each (M,), the logarithm of a ratio of shares.
         no: What it weighs not to (M,).
+        rest_yes: The same among the runs that no cause explains; of a cause among the runs that no
+            cause before it explains (M,).
+        rest_no: What it weighs there not to (M,).
+        causes: What tells by itself, the surest first.
         index: The place of each mark.
     """
 
@@ -75,61 +54,55 @@ class Contrast:
     failures: np.ndarray
     n_successes: np.ndarray
     n_failures: np.ndarray
+    within: np.ndarray
     p: np.ndarray
+    p_all: np.ndarray
     telling: np.ndarray
+    between: np.ndarray
+    uneven: np.ndarray
     yes: np.ndarray
     no: np.ndarray
+    rest_yes: np.ndarray
+    rest_no: np.ndarray
+    causes: tuple[Cause, ...] = ()
     index: dict[Mark, int] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "index", {mark: i for i, mark in enumerate(self.marks)})
+        others = tuple(
+            mark
+            for mark, tells in zip(self.marks, self.telling, strict=True)
+            if mark.kind == "beside" or (mark.kind == "more" and tells)
+        )
+        object.__setattr__(self, "_others", others)
 
     @property
-    def beside(self) -> tuple[Mark, ...]:
-        """The marks beside roads."""
-        return tuple(mark for mark in self.marks if mark.kind == "beside")
+    def others(self) -> tuple[Mark, ...]:
+        """The marks that a run need not come by: those beside roads, and of how often that tell."""
+        return self._others  # pyright: ignore[reportAttributeAccessIssue]
 
     def weight(self, seen: Seen) -> float:
         """Return what a mark in a run weighs; 0 for one that no run showed before."""
         i = self.index.get(seen.mark)
         return 0.0 if i is None else float(self.yes[i] if seen.shown else self.no[i])
 
+    def rest(self, seen: Seen) -> float:
+        """Return what it weighs among the runs that causes before it leave."""
+        i = self.index.get(seen.mark)
+        return 0.0 if i is None else float(self.rest_yes[i] if seen.shown else self.rest_no[i])
+
     def speaks_against(self, seen: Seen) -> bool:
         """Return whether a mark tells, and what the run does is what failures do."""
         i = self.index.get(seen.mark)
         return i is not None and bool(self.telling[i]) and self.weight(seen) < 0
 
-
-def marks_of(
-    path: Path, events: np.ndarray, roads: Sequence[Road], beside: Iterable[Mark]
-) -> list[Seen]:
-    """Return which marks a run shows and which it does not, and when that is known.
-
-    That a column is not held is known when the run passes it by, or when it ends. That something
-    is not done beside the road is known when what was due then is passed.
-
-    Args:
-        path: How it goes along its road.
-        events: Its events (T,).
-        roads: The roads.
-        beside: Marks beside roads that are looked for; those that the run shows are found anyway.
-    """
-    k, n = path.road, len(events)
-    out, held = [], path.held
-    for j, event in enumerate(roads[k].events.tolist()):
-        out.append(Seen(Mark("holds", k, j, event), bool(held[j]), int(path.passed[j])))
-    shown: dict[Mark, int] = {}
-    for t in np.flatnonzero(path.columns < 0).tolist():
-        event = int(events[t])
-        shown.setdefault(Mark("beside", k, int(path.due[t]), event), t)
-        shown.setdefault(Mark("beside", ANYWHERE, ANYWHERE, event), t)
-    out += [Seen(mark, True, t) for mark, t in shown.items()]
-    for mark in beside:
-        if mark.road in (k, ANYWHERE) and mark not in shown:
-            column = mark.column
-            at = -1 if column < 0 else n if column == len(path.passed) else int(path.passed[column])
-            out.append(Seen(mark, False, at))
-    return out
+    def cause_of(self, seen: Iterable[Seen]) -> int:
+        """Return the place of the first cause that a run shows among the causes, or -1."""
+        how = {one.mark: one.shown for one in seen}
+        for i, cause in enumerate(self.causes):
+            if how.get(cause.mark) is cause.shown:
+                return i
+        return -1
 
 
 def contrast(
@@ -138,6 +111,7 @@ def contrast(
     successes: np.ndarray,
     failures: np.ndarray,
     roads: Sequence[Road],
+    tasks: np.ndarray | None = None,
 ) -> Contrast:
     """Return what tells successes from failures.
 
@@ -147,6 +121,8 @@ def contrast(
         successes: How many successes are of each kind (N,).
         failures: How many failures are.
         roads: The roads.
+        tasks: The task of each kind, a number from 0 on (N,), to compare runs within tasks; None
+            to compare all.
 
     Notes:
         A mark that s of S successes and f of F failures on its road show weighs
@@ -154,63 +130,102 @@ def contrast(
         others if not. q and r are the shares with which successes and failures show marks of this
         kind at all, and a = 2: with few runs a column weighs what columns do on average. b is the
         probability that the two shares differ, where one half is that they do beforehand and all
-        shares are equally likely (`shares.differ`). Of events beside roads while a certain column
-        is due, of which there are many kinds, only those count that tell by themselves.
+        shares are equally likely (`within.differ_within`). Within tasks s and f are those of
+        `within.standard`. Of events beside roads while a certain column is due, of which there are
+        many kinds, only those count that tell by themselves; of how often something is done only
+        what is a cause.
     """
-    counts: dict[Mark, np.ndarray] = {}
-    on = np.zeros((2, len(roads)))
-    for path, ids, good, bad in zip(paths, events, successes, failures, strict=True):
-        if not (good or bad):
-            continue
-        on[:, path.road] += good, bad
-        for seen in marks_of(path, ids, roads, ()):
-            count = counts.setdefault(seen.mark, np.zeros(2))
-            if seen.shown:
-                count += good, bad
-    marks = sorted(m for m, (s, f) in counts.items() if m.kind == "holds" or s + f >= 2)
-    road = np.array([mark.road for mark in marks], int)
-    on = np.hstack([on, on.sum(axis=1, keepdims=True)])  # the last: on any road
-    n_s, n_f = on[0, road], on[1, road]
-    good, bad = np.array([counts[mark] for mark in marks]).reshape(-1, 2).T
-    p = fisher(good, n_s, bad, n_f)
-    telling = _telling(p, least_p(good, n_s, bad, n_f))
-    holds = np.array([mark.kind == "holds" for mark in marks], bool)
-    keep = _kept(marks, p, telling)
-    q, r = _shares(good, n_s, holds), _shares(bad, n_f, holds)
+    tasks = np.zeros(len(paths), int) if tasks is None else tasks
+    seen = mark_table(paths, events, successes, failures, roads, tasks)
+    every = np.arange(len(seen.marks))
+    tables = seen.tables(every)
+    test = exact_test(tables)
+    telling = telling_of(test)
+    causes, left = find_causes(seen, np.flatnonzero(telling), paths, events, roads)
+    keep = _kept(seen.marks, test.p, telling, {found.place for found in causes})
+    all_test = exact_test(tables.together) if tables.k.shape[1] > 1 else test
+    between = telling_of(all_test) & ~telling
+    uneven = _uneven(tables, telling) if tables.k.shape[1] > 1 else np.zeros(len(every), bool)
+    keep |= uneven | (between & np.array([m.kind == "more" for m in seen.marks], bool))
+    which = np.flatnonzero(keep)
+    kept = tables.rows(which)
+    q, r = _shares(kept.together, np.array([seen.marks[i].kind for i in which], str))
+    rest = _rest(seen, which, causes, left, q, r)
+    mixed = np.array([(part * kept.mixed).sum(axis=1) for part in kept]).reshape(4, -1)
+    k, n, j, m = (part[:, 0] for part in kept.together)
+    return Contrast(
+        tuple(seen.marks[i] for i in which),
+        *(k, j, n, m, mixed, test.p[which], all_test.p[which]),
+        *(telling[which], between[which], uneven[which]),
+        *_weights(kept, q, r),
+        *rest,
+        tuple(found.cause for found in causes),
+    )
+
+
+def _weights(tables: Tables, q: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what it weighs to show each mark and not to; see `contrast`."""
+    good, n_s, bad, n_f = (part[:, 0] for part in standard(tables))
     yes = np.log((good + _PRIOR * q) / (n_s + _PRIOR)) - np.log((bad + _PRIOR * r) / (n_f + _PRIOR))
     no = np.log((n_s - good + _PRIOR * (1 - q)) / (n_s + _PRIOR)) - np.log(
         (n_f - bad + _PRIOR * (1 - r)) / (n_f + _PRIOR)
     )
-    b = differ(good, n_s, bad, n_f) * ((n_s > 0) & (n_f > 0))  # one kind alone tells nothing
-    arrays = (good, bad, n_s, n_f, p, telling, b * yes, b * no)
-    return Contrast(
-        tuple(mark for mark, kept in zip(marks, keep, strict=True) if kept),
-        *(array[keep] for array in arrays),
-    )
+    b = differ_within(tables) * ((n_s > 0) & (n_f > 0))  # one kind alone tells nothing
+    return b * yes, b * no
 
 
-def _telling(p: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """Return which marks tell: false discoveries are counted among those that could be found."""
-    could, out = least <= _RATE, np.zeros(len(p), bool)
+def _rest(
+    seen: MarkTable,
+    which: np.ndarray,
+    causes: Sequence[Found],
+    left: np.ndarray,
+    q: np.ndarray,
+    r: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what marks weigh among the runs that causes leave, and causes among those before."""
+    yes, no = _weights(seen.tables(which, left), q, r)
+    for i, place in enumerate(which.tolist()):
+        if seen.marks[place].kind == "more":
+            yes[i] = no[i] = 0.0
+    place_of = {place: i for i, place in enumerate(which.tolist())}
+    for found in causes:
+        i = place_of[found.place]
+        one = seen.tables(np.array([found.place]), found.left)
+        (yes[i],), (no[i],) = _weights(one, q[[i]], r[[i]])
+    return yes, no
+
+
+def _uneven(tables: Tables, telling: np.ndarray) -> np.ndarray:
+    """Return which marks tell in some tasks but not in all of them alike."""
+    p = uneven_p(tables)
+    could = ((tables.k + tables.j > 0) & (tables.k + tables.j < tables.n + tables.m)).any(axis=1)
+    could &= tables.mixed.any(axis=1)
+    out = np.zeros(len(p), bool)
     if could.any():
-        out[could] = false_discovery_control(p[could]) <= _RATE
-    return out
+        out[could] = false_discovery_control(p[could]) <= 0.01
+    return out & ~telling
 
 
-def _shares(shown: np.ndarray, n: np.ndarray, holds: np.ndarray) -> np.ndarray:
-    """Return the share with which runs show marks of each one's kind."""
-    out = np.full(len(shown), 0.5)
-    for kind in (holds, ~holds):
-        if n[kind].sum():
-            out[kind] = shown[kind].sum() / n[kind].sum()
-    return np.clip(out, *_BOUNDS)
+def _shares(tables: Tables, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the share with which successes and failures show marks of each one's kind."""
+    out = []
+    for shown, n in ((tables.k[:, 0], tables.n[:, 0]), (tables.j[:, 0], tables.m[:, 0])):
+        share = np.full(len(shown), 0.5)
+        for kind in np.unique(kinds):
+            if n[kinds == kind].sum():
+                share[kinds == kind] = shown[kinds == kind].sum() / n[kinds == kind].sum()
+        out.append(np.clip(share, *_BOUNDS))
+    return out[0], out[1]
 
 
-def _kept(marks: Sequence[Mark], p: np.ndarray, telling: np.ndarray) -> np.ndarray:
+def _kept(
+    marks: Sequence[Mark], p: np.ndarray, telling: np.ndarray, causes: set[int]
+) -> np.ndarray:
     """Return which marks are kept: columns, and of each event beside roads what tells it best.
 
     That is that it happens where a certain column is due, if that tells as clearly as that it
-    happens at all; else the latter, whether it tells or not.
+    happens at all; else the latter, whether it tells or not. Of how often something is done what
+    tells.
     """
     values, tells = p.tolist(), telling.tolist()
     anywhere = {
@@ -227,4 +242,7 @@ def _kept(marks: Sequence[Mark], p: np.ndarray, telling: np.ndarray) -> np.ndarr
     for i, (mark, tell) in enumerate(zip(marks, tells, strict=True)):
         if mark.kind == "beside":
             out[i] = (tell or mark.column < 0) and (mark.column >= 0) == (mark.event in local)
+        elif mark.kind == "more":
+            out[i] = tell
+        out[i] |= i in causes
     return out

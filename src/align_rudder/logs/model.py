@@ -19,7 +19,7 @@ from align_rudder.logs.contrast import contrast
 from align_rudder.logs.divergence import Divergence, divergence_of
 from align_rudder.logs.roads import Path, Road, best_path, counted, find_roads
 from align_rudder.logs.turns import n_slots, outcome_of, settled, turn_shares
-from align_rudder.logs.variants import Chosen, Variants, choose, variants_of
+from align_rudder.logs.variants import Chosen, Variants, choose, outcomes_of, variants_of
 
 __all__ = ["LogModel", "Reading"]
 
@@ -56,7 +56,9 @@ class LogModel(Estimator):
         contrast_: What tells successes from failures.
         chance_: The chance of success from that.
         worth_: By how much successes return more than failures.
-        variants_: The distinct sequences of the log, equal ones once.
+        variants_: The distinct sequences of the log, equal ones of a task once.
+        outcomes_: How many successes and failures each task has.
+        within_: Whether runs are compared within tasks: most have another of the same task.
         n_successes_: How many runs succeeded.
         n_failures_: How many failed.
         options_: How the log was read, which a file of the model keeps.
@@ -71,7 +73,7 @@ class LogModel(Estimator):
         >>> [model.symbols_[e] for e in model.roads_[0].events]
         ['look', 'read', 'edit', 'test']
         >>> rewards = model.turn_rewards(bad)
-        >>> int(np.argmin(rewards)), round(sum(rewards), 9)
+        >>> int(np.argmin(rewards)), abs(round(sum(rewards), 9))
         (1, 0.0)
     """
 
@@ -112,25 +114,28 @@ class LogModel(Estimator):
                 f"events={self.events!r} makes no event of any run that succeeded; choose others, "
                 "such as 'tool+message' (--events)"
             )
-        self.variants_ = variants = variants_of(runs, chosen, self.per_group)
-        roads = self._roads(variants)
-        paths = [
-            best_path(roads, ids, group)
-            for ids, group in zip(variants.events, variants.groups, strict=True)
-        ]
-        self.roads_ = roads = counted(roads, paths, variants.successes)
+        self.outcomes_ = outcomes_of(runs)
+        self.within_ = _several(self.outcomes_)
+        self.variants_ = variants = variants_of(runs, chosen, self.per_group or self.within_)
+        self.roads_ = self._roads(variants)
+        self.roads_ = roads = counted(self.roads_, self._paths(variants), variants.successes)
+        paths = self._paths(variants)  # as they will be read: shares decide between columns
         numbers = variants.successes, variants.failures
         # A task without successes has no road of its own to compare its failures on.
         own = np.array(
-            [roads[p.road].group == g for p, g in zip(paths, variants.groups, strict=True)]
+            [
+                not self.per_group or roads[p.road].group == g
+                for p, g in zip(paths, variants.groups, strict=True)
+            ]
         )
         good_own, bad_own = (n * own for n in numbers)
-        self.contrast_ = contrast(paths, variants.events, good_own, bad_own, roads)
+        tasks = variants.tasks if self.within_ else None
+        self.contrast_ = contrast(paths, variants.events, good_own, bad_own, roads, tasks)
         sums = [
-            weights(path, ids, roads, self.contrast_).sum()
-            for path, ids in zip(paths, variants.events, strict=True)
+            self._weights(path, ids, group)[0].sum()
+            for path, ids, group in zip(paths, variants.events, variants.groups, strict=True)
         ]
-        self.chance_ = fit_chance(np.array(sums), *numbers)
+        self.chance_ = fit_chance(np.array(sums), *numbers, tasks)
         returns = [
             np.mean([outcome_of(run) for run in some])
             for some in (log.successes, log.failures)
@@ -146,19 +151,41 @@ class LogModel(Estimator):
         return self
 
     def _roads(self, variants: Variants) -> list[Road]:
+        found: dict[str | None, dict[bytes, list[np.ndarray]]] = {}
+        for ids, n, group in zip(variants.events, variants.successes, variants.groups, strict=True):
+            runs = found.setdefault(group if self.per_group else None, {})
+            runs.setdefault(ids.tobytes(), []).extend([ids] * int(n))  # equal ones side by side
         roads = []
-        for group in dict.fromkeys(variants.groups):
-            runs = [
-                ids
-                for ids, n, g in zip(
-                    variants.events, variants.successes, variants.groups, strict=True
-                )
-                for _ in range(int(n))
-                if g == group
-            ]
-            if runs:
+        for group, kinds in found.items():
+            if runs := [ids for some in kinds.values() for ids in some]:
                 roads += find_roads(runs, self.symbols_, self.strategies, group)
         return roads
+
+    def _path(self, ids: np.ndarray, group: str | None) -> Path:
+        return best_path(self.roads_, ids, group if self.per_group else None)
+
+    def _paths(self, variants: Variants) -> list[Path]:
+        known: dict[tuple[bytes, str | None], Path] = {}
+        for ids, group in zip(variants.events, variants.groups, strict=True):
+            key = ids.tobytes(), group if self.per_group else None
+            if key not in known:
+                known[key] = self._path(ids, group)
+        groups = variants.groups if self.per_group else (None,) * len(variants)
+        pairs = zip(variants.events, groups, strict=True)
+        return [known[ids.tobytes(), group] for ids, group in pairs]
+
+    def _weights(
+        self, path: Path, ids: np.ndarray, group: str | None
+    ) -> tuple[np.ndarray, Divergence | None]:
+        """Return what is known with each event of a run, and where it left its road."""
+        left = divergence_of(path, ids, self.roads_, self.contrast_)
+        good, bad = self.outcomes_.get(group, (1, 1))
+        # Where all runs of a task fail, only what tells within other tasks is held against them.
+        rest = not self.within_ or bool(good and bad)
+        known = weights(path, ids, self.roads_, self.contrast_, left, rest)
+        if left is not None and self.within_ and not good:
+            left = left._replace(telling=False)
+        return known, left
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "chance_"):
@@ -183,10 +210,9 @@ class LogModel(Estimator):
     def read_events(self, events: Chosen, group: str | None = None) -> Reading:
         """Return the same from the events of a run and its task."""
         self._check_fitted()
-        path = best_path(self.roads_, events.ids, group)
-        values = self.chance_.values(weights(path, events.ids, self.roads_, self.contrast_))
-        left = divergence_of(path, events.ids, self.roads_, self.contrast_)
-        return Reading(events, path, values, left)
+        path = self._path(events.ids, group)
+        known, left = self._weights(path, events.ids, group)
+        return Reading(events, path, self.chance_.values(known), left)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model into a JSON file; events must have been chosen by a text."""
@@ -219,3 +245,14 @@ class LogModel(Estimator):
         for i, reward in zip(run.turns, settled(shares, ret, self.worth_, run.name), strict=True):
             out[i] = float(reward)
         return out
+
+
+def _several(outcomes: dict[str | None, tuple[int, int]]) -> bool:
+    """Return whether most runs share their task with another, and there are several tasks.
+
+    Example:
+        >>> _several({"a": (2, 1), "b": (0, 2)}), _several({"a": (1, 0), "b": (0, 1)})
+        (True, False)
+    """
+    runs = [sum(one) for one in outcomes.values()]
+    return len(runs) > 1 and 2 * sum(n for n in runs if n > 1) >= sum(runs)

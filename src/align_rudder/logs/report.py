@@ -9,22 +9,21 @@ from typing import Any
 import numpy as np
 
 from align_rudder.data.logs import Run, RunLog
-from align_rudder.logs.contrast import ANYWHERE
 from align_rudder.logs.divergence import COMMON, Divergence
+from align_rudder.logs.marks import ANYWHERE, Mark
 from align_rudder.logs.model import LogModel, Reading
 from align_rudder.logs.shares import share_data
-from align_rudder.logs.table import Left, divergence_table
+from align_rudder.logs.table import Left, divergence_table, row_key
 from align_rudder.logs.turns import outcome_of, settled, turn_shares
 from align_rudder.text import short
 
 __all__ = ["VERSION", "report_data"]
 
-VERSION = 1
-_NAMES = 5  # of equal runs so many are named
+VERSION = 2
 
 
 def report_data(
-    model: LogModel, log: RunLog, *, most_text: int = 400, all_text: int = 2_000_000
+    model: LogModel, log: RunLog, *, most_text: int = 400, all_text: int = 4_000_000
 ) -> dict[str, Any]:
     """Return what a model finds in a log as plain data, ready for JSON.
 
@@ -40,8 +39,11 @@ def report_data(
     Returns:
         An object with
 
-        - version: of this form, 1.
+        - version: of this form, 2.
         - counts: runs, successes, failures, unknown, distinct (sequences), groups, without_events.
+        - within: whether runs are compared within tasks: None if not, else {tasks: that have
+          successes and failures, successes, failures: of those, alone: failures of tasks without
+          any success, alone_tasks}.
         - faults: what could not be read, and why, a line each.
         - options: events, per_group.
         - symbols: the name of each event.
@@ -51,23 +53,36 @@ def report_data(
           columns, funnel, beside}. A column is {symbol, successes, failures: shares that hold it,
           p, telling, subgoal}; telling if it differs at a false discovery rate of 5 %, a sub-goal
           if half of the successes hold it. The funnel has {column, successes, failures: shares
-          that get so far or further} for each sub-goal. "beside" has what tells beside this road,
-          {symbol, column (due; None: anywhere, on any road), successes, failures, p, good (done
-          more by successes)}.
-        - divergences: where failures left, sorted by how well that explains failures. Each is
-          {how, road, column, symbol, other, failures, successes: shares of all that first left
-          here, p (one-sided), q (the false discovery rate of the rows up to it), telling, instead:
-          [{way, symbol, failures}], to_come: columns, says}. how: "leaves" out the symbol that was
-          due, does "other" before it ("order"), or does the symbol as something "extra" while
-          "other" was due (road and column -1: anywhere). way: "event", "stops", "goes on".
-        - explained: failures with a telling divergence, with another one, with none.
-        - runs: one for all runs with the same events, task and outcome, failures last: {id, names
-          (of five), count, group, outcome ("success", "failure", "unknown"), return, road, events,
-          columns (None: beside), messages: the index of the message of each event, chances: of
-          success, before the first event, after each and at the end, turns: [[message, reward]] or
-          None without outcome, divergence: None or {row: place in divergences or None, at (the
-          event; as many as there are: the end), how, column, instead, telling, to_come}, texts:
-          [[role, text]] of the first of the runs, or None}.
+          that do this step of the road or a later one} for each sub-goal. "beside" has what tells
+          beside this road, {symbol, column (due; None: beside any road), successes, failures, p,
+          good (done more by successes), at_all: {successes, failures} that do it at all}.
+        - often: what tells by how many times it is done, one number for each symbol: {symbol,
+          more_than, successes, failures: shares that do it more often, p, good}.
+        - between: what goes with tasks that fail, but not with failing within a task, as "often"
+          with p_all, of all runs without looking at tasks, and within: {successes, failures} of
+          the tasks with both outcomes.
+        - uneven: what tells in some tasks in one way or the other, but not in all: {symbol, p}.
+        - divergences: where failures left, what explains most of them first. Each is {how, road,
+          column (-1: several), symbol, other, failures, successes: shares of all that left here,
+          within: the same of the tasks with both outcomes, or None, excess: how many more failures
+          that are than if as many did so as successes of their task, cause: whether it is one,
+          p (one-sided, within tasks),
+          q (the false discovery rate of the rows up to it), telling, instead: [{way, symbol,
+          failures}], to_come: columns, parts: [{road, column, failures, successes}], says}. how:
+          "leaves" out the symbol that was due, does "other" before it ("order"), does it as
+          something "extra" while "other" was due, "beside" any road or wherever it comes ("does"),
+          more "often" than "other" times or fewer ("seldom"). way: "event", "stops", "goes on".
+          Within tasks the numbers in "says" are those of "within".
+        - explained: failures with a telling divergence, with another one, with none; "alone", of
+          tasks without any success, which are held against other tasks' roads.
+        - runs: one for all runs with the same events, task and outcome, failures last: {id, count,
+          group, outcome ("success", "failure", "unknown"), return, road, events, columns (None:
+          beside), chances: of success, before the first event, after each and at the end,
+          divergence: None or {row: place in divergences or None, at (the event; as many as there
+          are: the end), how, column, symbol, other, instead, telling, to_come}, explains: of a
+          failure, which of "explained" it is, each: the runs, those that differ in nothing else
+          together, {names, messages: the index of the message of each event, turns: [[message,
+          reward]] or None without outcome, texts: [[role, text]], or None}}.
 
     Example:
         >>> from align_rudder.data.logs import Entry
@@ -82,9 +97,10 @@ def report_data(
     model._check_fitted()
     symbols = [short(symbol) for symbol in model.symbols_] + ["(not known)"]
     kinds = _kinds(model, log)
-    table = divergence_table(_left(kinds), symbols)
+    table = divergence_table(_left(kinds, model.within_), symbols, model.within_)
     rows = {
-        (r["how"], r["road"], r["column"], r["symbol"], r["other"]): i for i, r in enumerate(table)
+        (r["how"], r["symbol"], -1 if r["other"] is None else r["other"], r["cause"]): i
+        for i, r in enumerate(table)
     }
     budget = _Texts(most_text, all_text)
     runs = [_run(kind, i, model, rows, budget) for i, kind in enumerate(kinds)]
@@ -100,6 +116,7 @@ def report_data(
             "groups": len(names) if len(names) > 1 else 0,
             "without_events": sum(k.count for k in kinds if not len(k.reading.events.ids)),
         },
+        "within": _within(model) if model.within_ else None,
         "faults": list(log.faults),
         "options": {
             "events": model.events if isinstance(model.events, str) else "a function",
@@ -108,8 +125,9 @@ def report_data(
         "symbols": symbols,
         "groups": [_group(name, kinds, symbols) for name in names] if len(names) > 1 else [],
         "roads": [_road(model, k, kinds) for k in range(len(model.roads_))],
+        **_often(model),
         "divergences": table,
-        "explained": _explained(kinds),
+        "explained": _explained(kinds, model),
         "runs": runs,
     }
 
@@ -119,7 +137,11 @@ class _Kind:
 
     def __init__(self, run: Run, reading: Reading) -> None:
         self.run, self.reading = run, reading
-        self.count, self.names = 0, []
+        self.runs: list[tuple[Run, np.ndarray]] = []
+
+    @property
+    def count(self) -> int:
+        return len(self.runs)
 
     @property
     def successes(self) -> int:
@@ -136,13 +158,12 @@ class _Texts:
     def __init__(self, most: int, room: int) -> None:
         self.most, self.room = most, room
 
-    def of(self, run: Run) -> list[list[str]] | None:
-        texts = [[m.role, _cut(m.text, self.most)] for m in run.messages]
-        length = sum(len(text) for _, text in texts)
-        if not texts or length > self.room:
+    def of(self, said: Sequence[tuple[str, str]]) -> list[list[str]] | None:
+        length = sum(len(text) for _, text in said)
+        if not said or length > self.room:
             return None
         self.room -= length
-        return texts
+        return [[role, text] for role, text in said]
 
 
 def _cut(text: str, most: int) -> str:
@@ -160,19 +181,20 @@ def _kinds(model: LogModel, log: RunLog) -> list[_Kind]:
         if kind is None:
             if key not in read:
                 read[key] = model.read_events(events, run.group)
-            reading = read[key]._replace(events=events)
-            kind = found.setdefault((*key, run.success, run.ret), _Kind(run, reading))
-        kind.count += 1
-        if len(kind.names) < _NAMES:
-            kind.names.append(run.name)
+            kind = found.setdefault((*key, run.success, run.ret), _Kind(run, read[key]))
+        kind.runs.append((run, events.messages))
     order = {True: 0, None: 1, False: 2}
     return sorted(
         found.values(), key=lambda k: (order[k.run.success], k.reading.path.road, -k.count)
     )
 
 
-def _left(kinds: Sequence[_Kind]) -> list[Left]:
-    return [Left(k.reading.divergence, k.successes, k.failures) for k in kinds]
+def _left(kinds: Sequence[_Kind], within: bool = False) -> list[Left]:
+    tasks = {group: i for i, group in enumerate(dict.fromkeys(k.run.group for k in kinds))}
+    return [
+        Left(k.reading.divergence, k.successes, k.failures, tasks[k.run.group] if within else 0)
+        for k in kinds
+    ]
 
 
 def _group(name: str | None, kinds: Sequence[_Kind], symbols: Sequence[str]) -> dict[str, Any]:
@@ -217,6 +239,7 @@ def _road(model: LogModel, k: int, kinds: Sequence[_Kind]) -> dict[str, Any]:
             "failures": share_data(found.failures[i], found.n_failures[i]),
             "p": float(found.p[i]),
             "good": bool(found.yes[i] > 0),
+            "at_all": _at_all(kinds, m.event),
         }
         for m, i in found.index.items()
         if m.kind == "beside" and m.road in (k, ANYWHERE) and found.telling[i]
@@ -240,27 +263,84 @@ def _road(model: LogModel, k: int, kinds: Sequence[_Kind]) -> dict[str, Any]:
     }
 
 
-def _explained(kinds: Sequence[_Kind]) -> dict[str, int]:
-    out = Counter({"telling": 0, "other": 0, "none": 0})
+def _at_all(kinds: Sequence[_Kind], event: int) -> dict[str, Any]:
+    """Return the shares of all runs that do something at all."""
+    numbers = np.array([(k.successes, k.failures) for k in kinds]).reshape(-1, 2)
+    does = np.array([event in k.reading.events.ids for k in kinds], bool)
+    (n_s, n_f), (good, bad) = numbers.sum(axis=0), numbers[does].sum(axis=0)
+    return {"successes": share_data(good, n_s), "failures": share_data(bad, n_f)}
+
+
+def _within(model: LogModel) -> dict[str, int]:
+    mixed = [(good, bad) for good, bad in model.outcomes_.values() if good and bad]
+    alone = [bad for good, bad in model.outcomes_.values() if not good]
+    return {
+        "tasks": len(mixed),
+        "successes": sum(good for good, _ in mixed),
+        "failures": sum(bad for _, bad in mixed),
+        "alone": sum(alone),
+        "alone_tasks": len(alone),
+    }
+
+
+def _often(model: LogModel) -> dict[str, list[dict[str, Any]]]:
+    """Return what tells by how often it is done, what tells only tasks apart, and what some."""
+    found = model.contrast_
+
+    def one(mark: Mark, i: int) -> dict[str, Any]:
+        return {
+            "symbol": mark.event,
+            "more_than": mark.column,
+            "successes": share_data(found.successes[i], found.n_successes[i]),
+            "failures": share_data(found.failures[i], found.n_failures[i]),
+            "p": float(found.p[i]),
+            "good": bool(found.yes[i] > 0),
+        }
+
+    best: dict[int, tuple[float, Mark, int]] = {}
+    uneven: dict[int, float] = {}
+    between = []
+    for mark, i in found.index.items():
+        if found.uneven[i]:
+            uneven[mark.event] = min(float(found.p[i]), uneven.get(mark.event, 1.0))
+        if mark.kind != "more":
+            continue
+        if found.telling[i]:
+            # Of numbers that tell alike the first that is too often.
+            entry = float(found.p[i]), mark, i
+            best[mark.event] = min(best.get(mark.event, entry), entry)
+        if found.between[i] and not mark.column:
+            k, n, j, m = found.within[:, i]
+            within = {"successes": share_data(k, n), "failures": share_data(j, m)}
+            between.append(one(mark, i) | {"p_all": float(found.p_all[i]), "within": within})
+    return {
+        "often": [one(mark, i) for _, mark, i in sorted(best.values())],
+        "between": sorted(between, key=lambda row: row["p_all"]),
+        "uneven": [{"symbol": e, "p": p} for e, p in sorted(uneven.items(), key=lambda x: x[1])],
+    }
+
+
+def _explained(kinds: Sequence[_Kind], model: LogModel) -> dict[str, int]:
+    out = Counter({"telling": 0, "other": 0, "none": 0, "alone": 0})
     for kind in kinds:
-        left = kind.reading.divergence
-        out["none" if left is None else "telling" if left.telling else "other"] += kind.failures
+        out[_explains(kind, model)] += kind.failures
     return dict(out)
+
+
+def _explains(kind: _Kind, model: LogModel) -> str:
+    left = kind.reading.divergence
+    if model.within_ and not model.outcomes_.get(kind.run.group, (1, 1))[0]:
+        return "alone"
+    return "none" if left is None else "telling" if left.telling else "other"
 
 
 def _run(
     kind: _Kind, i: int, model: LogModel, rows: Mapping[Any, int], texts: _Texts
 ) -> dict[str, Any]:
     run, (events, path, values, left) = kind.run, kind.reading
-    shares = turn_shares(run, events.messages, values)
-    turns, known = None, run.ret is not None or run.success is not None
-    if known and (len(shares) or not outcome_of(run)):
-        rewards = settled(shares, outcome_of(run), model.worth_, run.name)
-        turns = [[t, round(float(r), 6)] for t, r in zip(run.turns, rewards, strict=True)]
     outcome = {True: "success", False: "failure", None: "unknown"}[run.success]
     return {
         "id": i,
-        "names": kind.names,
         "count": kind.count,
         "group": run.group,
         "outcome": outcome,
@@ -268,21 +348,49 @@ def _run(
         "road": path.road,
         "events": events.ids.tolist(),
         "columns": [None if c < 0 else c for c in path.columns.tolist()],
-        "messages": events.messages.tolist(),
         "chances": [round(v, 4) for v in values.tolist()],
-        "turns": turns,
         "divergence": None if left is None else _divergence(left, rows),
-        "texts": texts.of(run),
+        "explains": _explains(kind, model) if run.success is False else None,
+        "each": _each(kind, model, texts),
     }
 
 
+def _each(kind: _Kind, model: LogModel, texts: _Texts) -> list[dict[str, Any]]:
+    """Return the runs of a kind, those together that differ in nothing but their names."""
+    out: dict[Any, dict[str, Any]] = {}
+    for run, messages in kind.runs:
+        said = tuple((m.role, _cut(m.text, texts.most)) for m in run.messages)
+        key = messages.tobytes(), tuple(run.turns), said
+        if key not in out:
+            out[key] = {
+                "names": [],
+                "messages": messages.tolist(),
+                "turns": _turns(run, messages, kind.reading.values, model),
+                "texts": texts.of(said),
+            }
+        out[key]["names"].append(run.name)
+    return list(out.values())
+
+
+def _turns(
+    run: Run, messages: np.ndarray, values: np.ndarray, model: LogModel
+) -> list[list[float]] | None:
+    if run.ret is None and run.success is None:
+        return None
+    shares, ret = turn_shares(run, messages, values), outcome_of(run)
+    if not len(shares) and ret:
+        return None
+    rewards = settled(shares, ret, model.worth_, run.name)
+    return [[t, round(float(r), 6)] for t, r in zip(run.turns, rewards, strict=True)]
+
+
 def _divergence(left: Divergence, rows: Mapping[Any, int]) -> dict[str, Any]:
-    place = left.place
-    other = None if place.other < 0 else place.other
     return {
-        "row": rows.get((place.how, place.road, place.column, place.event, other)),
-        "how": place.how,
-        "column": place.column,
+        "row": rows.get(row_key(left)),
+        "how": left.place.how,
+        "column": left.place.column,
+        "symbol": left.place.event,
+        "other": None if left.place.other < 0 else left.place.other,
         "at": left.at,
         "instead": left.instead if left.instead >= 0 else None,
         "telling": left.telling,

@@ -13,15 +13,19 @@ from align_rudder.data.logs import LogOptions
 from align_rudder.data.logs.outcomes import condition
 from align_rudder.data.logs.tables import check_columns
 from align_rudder.files import read_json, write_json
+from align_rudder.logs.causes import Cause
 from align_rudder.logs.chance import Chance
-from align_rudder.logs.contrast import Contrast, Mark
+from align_rudder.logs.contrast import Contrast
+from align_rudder.logs.marks import Mark
 from align_rudder.logs.roads import Road
 
 __all__ = ["KIND", "load", "save"]
 
 KIND = "align-rudder-log-model"
-_VERSION = 1
-_ARRAYS = ("successes", "failures", "n_successes", "n_failures", "p", "telling", "yes", "no")
+_VERSION = 2
+_COUNTS = ("successes", "failures", "n_successes", "n_failures")
+_FLAGS = ("telling", "between", "uneven")
+_ARRAYS = ("p", "p_all", *_FLAGS, "yes", "no", "rest_yes", "rest_no")
 _REMEDY = "fit the log again (align-rudder logs RUNS --model FILE)"
 
 
@@ -49,7 +53,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
             for road in model.roads_
         ],
         "marks": [list(mark) for mark in found.marks],
-        **{name: getattr(found, name).tolist() for name in _ARRAYS},
+        **{name: getattr(found, name).tolist() for name in (*_COUNTS, *_ARRAYS)},
+        "within": found.within.tolist(),
+        "causes": [[found.index[mark], bool(shown), due] for mark, shown, due in found.causes],
+        "tasks": [[name, good, bad] for name, (good, bad) in model.outcomes_.items()],
+        "compared": model.within_,
         "chance": [model.chance_.offset, model.chance_.slope],
         "worth": model.worth_,
         "runs": [model.n_successes_, model.n_failures_],
@@ -94,9 +102,12 @@ def _model(cls: type, data: dict[str, Any]) -> Any:
     marks = tuple(_mark(mark, model.roads_, n) for mark in data["marks"])
     if len(set(marks)) < len(marks):
         raise ValueError("a mark comes twice")
-    arrays = [_numbers(data[name], len(marks)) for name in _ARRAYS]
-    arrays[_ARRAYS.index("telling")] = arrays[_ARRAYS.index("telling")].astype(bool)
-    model.contrast_ = Contrast(marks, *arrays)
+    model.contrast_ = _contrast(data, marks, n)
+    model.outcomes_ = {
+        None if name is None else _of(name, str): (_of(good, int), _of(bad, int))
+        for name, good, bad in data["tasks"]
+    }
+    model.within_ = _of(data["compared"], bool)
     offset, slope = _numbers(data["chance"], 2).tolist()
     model.chance_ = Chance(offset, slope)
     model.worth_ = float(_numbers([data["worth"]], 1)[0])
@@ -115,6 +126,19 @@ def _options(data: dict[str, Any]) -> LogOptions:
     return LogOptions(success, group, columns, _of(data["function"], bool))
 
 
+def _contrast(data: dict[str, Any], marks: tuple[Mark, ...], n: int) -> Contrast:
+    if len(data["within"]) != 4:
+        raise ValueError("its numbers within tasks are not four")
+    within = np.array([_numbers(row, len(marks)) for row in data["within"]]).reshape(4, -1)
+    arrays = {name: _numbers(data[name], len(marks)) for name in (*_COUNTS, *_ARRAYS)}
+    arrays |= {name: arrays[name].astype(bool) for name in _FLAGS}
+    causes = tuple(
+        Cause(marks[_index(i, len(marks))], _of(shown, bool), due if due == -1 else _index(due, n))
+        for i, shown, due in data["causes"]
+    )
+    return Contrast(marks, within=within, causes=causes, **arrays)
+
+
 def _road(data: dict[str, Any], n: int) -> Road:
     events = np.array([_index(e, n) for e in data["events"]], int)
     shares = _numbers(data["shares"], len(events))
@@ -126,10 +150,12 @@ def _road(data: dict[str, Any], n: int) -> Road:
 
 def _mark(data: list[Any], roads: list[Road], n: int) -> Mark:
     kind, road, column, event = data
-    if kind not in ("holds", "beside"):
+    if kind not in ("holds", "beside", "more"):
         raise ValueError(f"{kind!r} is no kind of mark")
     k = _of(road, int)
-    if not -1 <= k < len(roads) or (k < 0 and (kind == "holds" or column != -1)):
+    if kind == "more" and k == -1:
+        return Mark(kind, k, _index(column, 10**9), _index(event, n))
+    if not -1 <= k < len(roads) or (k < 0 and (kind != "beside" or column != -1)):
         raise ValueError(f"there is no road {road}")
     most = 0 if k < 0 else len(roads[k]) + (kind == "beside")
     if k >= 0:

@@ -10,7 +10,7 @@ import numpy as np
 
 from align_rudder.data.logs import Entry, Run
 
-__all__ = ["Chosen", "Variants", "choose", "variants_of"]
+__all__ = ["Chosen", "Variants", "choose", "outcomes_of", "variants_of"]
 
 
 class Chosen(NamedTuple):
@@ -43,6 +43,12 @@ class Variants:
     successes: np.ndarray
     failures: np.ndarray
 
+    @property
+    def tasks(self) -> np.ndarray:
+        """A number from 0 on for the task of each (N,)."""
+        known = {group: i for i, group in enumerate(dict.fromkeys(self.groups))}
+        return np.array([known[group] for group in self.groups], int)
+
     def __len__(self) -> int:
         return len(self.events)
 
@@ -59,19 +65,19 @@ def choose(
 
 
 def variants_of(
-    runs: Sequence[Run], events: Sequence[np.ndarray], per_group: bool = False
+    runs: Sequence[Run], events: Sequence[np.ndarray], by_task: bool = False
 ) -> Variants:
     """Return the distinct sequences of runs.
 
     Args:
         runs: The runs.
         events: The event ids of each.
-        per_group: Whether equal sequences of different tasks count as different.
+        by_task: Whether equal sequences of different tasks count as different.
     """
     seen: dict[tuple[bytes, str | None], int] = {}
     of, firsts = np.empty(len(runs), int), []
     for i, (run, ids) in enumerate(zip(runs, events, strict=True)):
-        key = ids.tobytes(), run.group if per_group else None
+        key = ids.tobytes(), run.group if by_task else None
         of[i] = seen.setdefault(key, len(seen))
         if of[i] == len(firsts):
             firsts.append(ids)
@@ -85,3 +91,18 @@ def variants_of(
         np.bincount(of, success, n),
         np.bincount(of, failure, n),
     )
+
+
+def outcomes_of(runs: Sequence[Run]) -> dict[str | None, tuple[int, int]]:
+    """Return how many successes and failures each task has.
+
+    Example:
+        >>> outcomes_of([Run("a", (), success=True, group="x"), Run("b", (), success=False)])
+        {'x': (1, 0), None: (0, 1)}
+    """
+    out: dict[str | None, tuple[int, int]] = {}
+    for run in runs:
+        if run.success is not None:
+            good, bad = out.get(run.group, (0, 0))
+            out[run.group] = good + run.success, bad + (not run.success)
+    return out

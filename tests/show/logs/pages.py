@@ -1,9 +1,10 @@
 """Logs of many kinds as data of a page, made once."""
 
+from dataclasses import replace
 from functools import cache
 
 from logs.planted import conversation, planted
-from logs.small import log_of
+from logs.small import hard_and_easy, log_of
 
 from align_rudder.data.logs import Entry, Message, Run, RunLog
 from align_rudder.logs import LogModel, report_data
@@ -56,6 +57,22 @@ def _hostile():
     return _data(log, most_text=2_000_000, all_text=9_000_000)
 
 
+def _copies():
+    """Forty runs of two kinds that say other things, some with a turn more."""
+    runs = []
+    for i in range(40):
+        run = conversation(f"run {i}", ["look", "read", "send"] if i % 2 else ["look"], i % 2 == 1)
+        talk = [Message("user", f"I am number {i}.")] * (i % 4 > 0) + [
+            Message("assistant", f"Hm, {i}.")
+        ]
+        talk += [Message("user", "One moment")] * (i % 3 == 0)
+        if i % 4 == 0:
+            talk.append(Message("user", f"I am number {i}."))
+        entries = tuple(replace(e, message=e.message + len(talk)) for e in run.entries)
+        runs.append(replace(run, entries=entries, messages=(*talk, *run.messages)))
+    return _data(RunLog(tuple(runs)))
+
+
 def _no_successes():
     return _data(log_of(("a b", False, 3)), log_of(("a b c d", True, 4), ("a b", False, 2)))
 
@@ -76,6 +93,8 @@ MADE = {
     "planted": _planted,
     "grouped": _grouped,
     "hostile": _hostile,
+    "copies": _copies,
+    "tasks": lambda: _data(hard_and_easy(cause=True)),
     "no failures": lambda: _data(log_of(("a b c d", True, 6))),
     "no successes": _no_successes,
     "one run": lambda: _data(log_of(("a b c", True, 1))),

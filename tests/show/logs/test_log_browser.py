@@ -95,6 +95,10 @@ def listed(browser):
     )
 
 
+def name_of(run):
+    return run["each"][0]["names"][0]
+
+
 def count_of(runs):
     return sum(run["count"] for run in runs)
 
@@ -195,6 +199,8 @@ def test_a_row_of_the_table_is_the_data_and_filters_the_runs(opened, name):
 def test_what_failures_are_explained_filters_too(opened):
     browser, data = opened("grouped"), data_of("grouped")
     for kind, n in data["explained"].items():
+        if kind == "alone" and not n:
+            continue
         button = at(browser, "explained").find_element(By.CSS_SELECTOR, f"[data-kind={kind}]")
         assert button.text.startswith(f"{n} ")
         assert button.is_enabled() == (n > 0)
@@ -283,20 +289,21 @@ def test_a_run_in_detail_is_the_data(opened):
     browser, data = opened("planted"), data_of("planted")
     run = next(r for r in data["runs"] if r["outcome"] == "failure" and r["divergence"])
     at(browser, "list").send_keys(Keys.END, Keys.HOME)
-    browser.get(browser.current_url.split("#")[0] + f"#run={run['names'][0].replace(' ', '%20')}")
+    browser.get(browser.current_url.split("#")[0] + f"#run={name_of(run).replace(' ', '%20')}")
     browser.refresh()
-    assert at(browser, "run-name").text == run["names"][0]
+    assert at(browser, "run-name").text == name_of(run)
     facts = at(browser, "facts").text
     assert "failure" in facts
     assert "return 0" in facts
     rewards = at(browser, "messages").find_elements(By.CSS_SELECTOR, "li[data-message]")
-    turns = dict(run["turns"])
+    one = run["each"][0]
+    turns = dict(one["turns"])
     top = max(map(abs, turns.values()))
-    assert len(rewards) == len(run["texts"])
+    assert len(rewards) == len(one["texts"])
     for row in rewards:
         m = int(row.get_attribute("data-message"))
-        assert row.get_attribute("data-role") == run["texts"][m][0]
-        assert run["texts"][m][1] in row.get_property("textContent")
+        assert row.get_attribute("data-role") == one["texts"][m][0]
+        assert one["texts"][m][1] in row.get_property("textContent")
         (number,) = texts(row, ".reward > span") or ["reward "]
         assert number.removeprefix("reward ") == (
             f"{turns[m]:.4f}".rstrip("0").replace("-", "−") if m in turns else ""
@@ -316,8 +323,7 @@ def test_a_run_in_detail_is_the_data(opened):
 
 def test_a_link_opens_its_run_and_keys_go_from_run_to_run(opened):
     browser, data = opened("grouped", hash_="#run=file.json%3A%206"), data_of("grouped")
-    run = next(r for r in data["runs"] if "file.json: 6" in r["names"])
-    assert at(browser, "run-name").text == run["names"][0]
+    assert at(browser, "run-name").text == "file.json: 6"
     box = at(browser, "list")
     box.send_keys(Keys.HOME)
     assert box.get_attribute("aria-activedescendant") == "row-0"
@@ -327,18 +333,80 @@ def test_a_link_opens_its_run_and_keys_go_from_run_to_run(opened):
     assert "success" in active.get_attribute("aria-label")
     assert active.get_attribute("aria-posinset") == "2"
     box.send_keys(Keys.ENTER)
-    assert at(browser, "run-name").text == data["runs"][1]["names"][0]
+    assert at(browser, "run-name").text == name_of(data["runs"][1])
     assert browser.switch_to.active_element == at(browser, "run-name")
     assert browser.current_url.endswith(
-        "#run=" + data["runs"][1]["names"][0].replace(" ", "%20").replace(":", "%3A")
+        "#run=" + name_of(data["runs"][1]).replace(" ", "%20").replace(":", "%3A")
     )
     at(browser, "next").click()
-    assert at(browser, "run-name").text == data["runs"][2]["names"][0]
+    assert at(browser, "run-name").text == name_of(data["runs"][2])
     box.send_keys(Keys.END)
     assert box.get_attribute("aria-activedescendant") == f"row-{len(data['runs']) - 1}"
     browser.execute_script(f"location.hash = 'run={data['runs'][0]['id']}'")
-    WebDriverWait(browser, 5).until(lambda b: at(b, "run-name").text == data["runs"][0]["names"][0])
+    WebDriverWait(browser, 5).until(lambda b: at(b, "run-name").text == name_of(data["runs"][0]))
     browser.execute_script("location.hash = 'run=%zz'")
+
+
+def test_every_run_of_a_row_is_found_by_its_name_and_by_its_words(opened):
+    data = data_of("copies")
+    names = [name for run in data["runs"] for one in run["each"] for name in one["names"]]
+    assert len(names) == 40 > len(data["runs"])
+    for i in (3, 17, 39):  # the first run of a row, and later ones
+        browser = opened("copies", hash_=f"#run=run%20{i}")
+        assert at(browser, "run-name").text == f"run {i}"
+        assert f"I am number {i}." in words(browser, "messages")
+        assert not at(browser, "unknown-run").is_displayed()
+    choices = Select(at(browser, "copies"))
+    row = next(r for r in data["runs"] if any("run 39" in one["names"] for one in r["each"]))
+    assert len(choices.options) == row["count"]
+    choices.select_by_index(0)
+    assert at(browser, "run-name").text == name_of(row)
+    assert browser.current_url.endswith(name_of(row).replace(" ", "%20"))
+    at(browser, "text").send_keys("I am number 17.")
+    WebDriverWait(browser, 5).until(lambda b: shown(b) == 1)
+    at(browser, "list").send_keys(Keys.HOME, Keys.ENTER)
+    assert at(browser, "run-name").text == "run 17"
+    at(browser, "clear").click()
+    at(browser, "text").send_keys("one moment")  # every third run says so
+    WebDriverWait(browser, 5).until(lambda b: shown(b) == 14)
+
+
+def test_a_name_that_no_run_has_is_said(opened):
+    browser = opened("copies", hash_="#run=nobody")
+    assert at(browser, "unknown-run").text.startswith("No run of this page is called nobody")
+    browser.execute_script("location.hash = 'run=run 1'")
+    WebDriverWait(browser, 5).until(lambda b: at(b, "run-name").text == "run 1")
+    assert not at(browser, "unknown-run").is_displayed()
+
+
+def test_letters_are_initials_and_each_is_there_once(opened):
+    browser, data = opened("tasks", 400), data_of("tasks")
+    at(browser, "key").find_element(By.TAG_NAME, "summary").click()
+    legend = texts(at(browser, "legend"), ".chip")
+    assert len(set(legend)) == len(legend) == len(data["symbols"]) - 1
+    for letter, name in zip(legend, texts(at(browser, "legend"), "bdi"), strict=True):
+        assert name[0].upper() == letter[0]
+
+
+def test_what_goes_with_tasks_is_told_apart_from_what_fails_within_them(opened):
+    browser, data = opened("tasks"), data_of("tasks")
+    assert data["between"]
+    rows = at(browser, "between").find_elements(By.CSS_SELECTOR, "tbody tr")
+    for row, one in zip(rows, data["between"], strict=True):
+        assert data["symbols"][one["symbol"]] in row.text
+        within = one["within"]
+        expected = counts(one["successes"], one["failures"])
+        assert shares(row) == expected + counts(within["successes"], within["failures"])
+    assert at(browser, "headline").text.startswith("Within tasks, 30 of 30 failures (0 of 30")
+    button = at(browser, "explained").find_element(By.CSS_SELECTOR, "[data-kind=alone]")
+    button.click()
+    assert shown(browser) == data["explained"]["alone"] == 6
+    assert "no run of this task succeeded" in detail_of(browser)
+
+
+def detail_of(browser):
+    at(browser, "list").send_keys(Keys.HOME, Keys.ENTER)
+    return at(browser, "departure").text
 
 
 def test_everything_is_reached_by_tab_and_has_a_name(opened):

@@ -8,6 +8,7 @@ from show.logs.pages import HOSTILE, LONG, MADE, data_of
 from show.parsed import Parsed
 
 from align_rudder.show.logs import page, page_data, write_page
+from align_rudder.show.logs.letters import initials
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -73,11 +74,27 @@ def test_what_is_done_instead_has_a_sentence_of_its_own():
 
 def test_what_may_be_chance_is_no_headline():
     data = dict(data_of("planted"))
-    data["divergences"] = [{**data["divergences"][0], "q": 0.2}]
+    data["divergences"] = [{**data["divergences"][0], "q": 0.2, "telling": False}]
     finding = page_data(data)["finding"]
     assert finding["state"] == "fair"
     assert finding["headline"] == "Nothing tells beyond chance why runs fail"
     assert data["divergences"][0]["says"] in finding["more"]
+
+
+def test_letters_are_initials_each_once():
+    names = ["verify_identity", "lookup_order", "validate", "verify order", "", "→", "v", "vE"]
+    found = initials([*names, *(f"v{i}" for i in range(40))], range(100, 52, -1))
+    assert len(set(found)) == 48
+    assert found[:4] == ["V", "L", "VA", "VO"]
+    assert all(len(letters) <= 2 for letters in found[:8])
+    assert "?" not in found
+
+
+def test_the_headline_is_of_tasks_with_both_outcomes():
+    finding = page_data(data_of("tasks"))["finding"]
+    assert finding["headline"].startswith("Within tasks, 30 of 30 failures (0 of 30 successes)")
+    assert finding["headline"].endswith("do book where send is due")
+    assert "6 failures are of 1 task without any success" in finding["warnings"][0]["what"]
 
 
 def test_what_was_left_out_is_told():

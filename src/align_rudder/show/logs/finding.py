@@ -9,7 +9,6 @@ from align_rudder.logs.shares import share_data
 
 __all__ = ["finding_data"]
 
-_SURE = 0.05
 _FAULTS = 3
 
 
@@ -42,11 +41,28 @@ def _said(data: Mapping[str, Any]) -> tuple[str, str, str]:
         return "bad", "No run succeeded: there is nothing to hold the failures against", ""
     if not table:
         return "fair", "No failure leaves the road of the successes", _explained(data)
-    if table[0]["q"] > _SURE:
+    within = data["within"] is not None
+    if not table[0]["telling"]:
+        if within and not data["within"]["tasks"]:
+            return "fair", "No task has runs of both outcomes to compare", _explained(data)
         more = f"What comes nearest, and may be chance: {table[0]['says']}. {_explained(data)}"
-        return "fair", "Nothing tells beyond chance why runs fail", more
+        where = "within a task " if within else ""
+        return "fair", f"Nothing tells {where}beyond chance why runs fail", f"{more}{_tasks(data)}"
     headline, rest = _split(data, table[0])
-    return "good", headline, f"{rest}{_explained(data)}"
+    where = "Within tasks, " if within else ""
+    return "good", f"{where}{headline}", f"{rest}{_explained(data)}{_tasks(data)}"
+
+
+def _tasks(data: Mapping[str, Any]) -> str:
+    """Return what goes with tasks and not with failing within one, as a sentence."""
+    if not data["between"]:
+        return ""
+    names = [data["symbols"][one["symbol"]] for one in data["between"][:3]]
+    more = f" and {len(data['between']) - 3} more" if len(data["between"]) > 3 else ""
+    return (
+        f" With tasks that fail or succeed, but not, beyond chance, with failing within a task, "
+        f"{'goes' if len(data['between']) == 1 else 'go'} {', '.join(names)}{more}."
+    )
 
 
 def _split(data: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, str]:
@@ -61,7 +77,8 @@ def _explained(data: Mapping[str, Any]) -> str:
     told = data["explained"]
     return (
         f"Of the failures {told['telling']:,} leave the road of the successes where it tells, "
-        f"{told['other']:,} elsewhere, and {told['none']:,} do what successes do."
+        f"{told['other']:,} elsewhere, and {told['none']:,} do what successes do"
+        + (f"; {told['alone']:,} are of tasks without a success." if told["alone"] else ".")
     )
 
 
@@ -69,6 +86,24 @@ def _warnings(data: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     n = data["counts"]
     for fault in data["faults"][:_FAULTS]:
         yield {"what": f"Left out: {fault}", "do": ""}
+    if data["within"] is None and n["groups"]:
+        yield {
+            "what": "Most tasks have one run: runs are compared over all tasks.",
+            "do": "What tells may go with hard tasks; several runs of a task would show it.",
+        }
+    elif data["within"] is not None and data["within"]["alone"]:
+        within = data["within"]
+        yield {
+            "what": f"{within['alone']:,} failures are of {within['alone_tasks']:,} "
+            f"task{'s' * (within['alone_tasks'] != 1)} without any success.",
+            "do": "They are held against other tasks' roads, and nothing is told from them.",
+        }
+    if data["uneven"] and not data["options"]["per_group"]:
+        names = ", ".join(data["symbols"][one["symbol"]] for one in data["uneven"][:3])
+        yield {
+            "what": f"What makes runs fail differs between tasks: {names}.",
+            "do": "--per-task looks at each task by itself.",
+        }
     if n["without_events"]:
         yield {
             "what": f"{n['without_events']:,} of {n['runs']:,} runs have no event.",

@@ -11,6 +11,7 @@ from typing import Any
 from align_rudder.files import write_text
 from align_rudder.logs.report import VERSION
 from align_rudder.show.logs.finding import finding_data
+from align_rudder.show.logs.letters import initials
 from align_rudder.show.page import event_data, html_page
 
 __all__ = ["page", "page_data", "write_page"]
@@ -64,6 +65,8 @@ def page_data(data: Mapping[str, Any], title: str = "Why runs fail") -> dict[str
             counts[event] += run["count"]
     *known, unknown = data["symbols"]
     events = event_data(known, [counts[e] for e in range(len(known))])
+    letters = initials([event["name"] for event in events], [counts[e] for e in range(len(known))])
+    events = [{**event, "letter": x} for event, x in zip(events, letters, strict=True)]
     last = {"name": unknown, "letter": "?", "color": "#777777", "count": counts[len(known)]}
     return {
         "title": title,

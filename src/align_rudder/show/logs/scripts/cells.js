@@ -49,7 +49,7 @@ function shapesOf(run, road, geometry) {
   const spots = placed(run), held = new Set(run.columns);
   for (const spot of spots) if (spot.gap !== undefined) inGap.set(spot.gap, (inGap.get(spot.gap) || 0) + 1);
   geometry.columns.forEach((x, j) => {
-    if (!held.has(j)) shapes.push([left && left.column === j && left.how !== "extra" ? "hole due" : "hole", x, geometry.cell, road.columns[j].symbol]);
+    if (!held.has(j)) shapes.push([left && left.column === j && ["leaves", "order"].includes(left.how) ? "hole due" : "hole", x, geometry.cell, road.columns[j].symbol]);
   });
   const seen = new Map();
   let end = 8;

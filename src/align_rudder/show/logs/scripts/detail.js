@@ -1,9 +1,10 @@
 // One run: its way, its chance of success, its messages beside their rewards.
 const LONG = { system: 200, tool: 300 }, LONGEST = 600; // so much of a message is shown at once
 
-function openRun(id, jump = true) {
+function openRun(id, jump = true, copy = R.hits.get(id)?.first ?? 0) {
   const run = L.runs[id];
   state.run = id;
+  state.copy = copy;
   if (jump) history.replaceState(null, "", addressOf(run));
   drawDetail();
   drawRuns();
@@ -14,15 +15,26 @@ function openRun(id, jump = true) {
   say(runLines(run));
 }
 
-const addressOf = (run) => `#run=${encodeURIComponent(run.names[0].toWellFormed?.() ?? run.names[0])}`;
+const wellFormed = (name) => name.toWellFormed?.() ?? name;
+const addressOf = (run) => `#run=${encodeURIComponent(wellFormed(copyOf(run).name))}`;
 
-// The run that the address names, by a name or by its number; -1 if there is none.
+// The run that the address names, by a name or by the number of its row, and which of equal ones;
+// null if it names none, and a name that no run has is said.
 function addressed() {
-  if (!location.hash.startsWith("#run=")) return -1;
+  if (!L.runs.length) return null;
+  $("unknown-run").hidden = true;
+  if (!location.hash.startsWith("#run=")) return null;
   let name = location.hash.slice(5);
   try { name = decodeURIComponent(name); } catch { /* not encoded: take it as it is */ }
-  const found = L.runs.find((run) => run.names.includes(name)) ?? L.runs.find((run) => String(run.id) === name);
-  return found ? found.id : -1;
+  for (const run of L.runs) {
+    const copy = copiesOf(run).findIndex((one) => wellFormed(one.name) === name);
+    if (copy >= 0) return { id: run.id, copy };
+  }
+  const row = L.runs.find((run) => String(run.id) === name);
+  if (row) return { id: row.id, copy: 0 };
+  fill($("unknown-run"), "No run of this page is called ", isolated(name), "; another one is shown.");
+  $("unknown-run").hidden = false;
+  return null;
 }
 
 function nameNeighbours() {
@@ -36,6 +48,7 @@ function goToNeighbour(step) {
   const at = R.runs.findIndex((run) => run.id === state.run);
   const run = R.runs[clamp(at + step, 0, R.runs.length - 1)];
   state.run = run.id;
+  state.copy = R.hits.get(run.id).first;
   history.replaceState(null, "", addressOf(run));
   activate(R.runs.indexOf(run));
   drawDetail();
@@ -48,25 +61,33 @@ function drawDetail() {
     return;
   }
   nameNeighbours();
-  fill($("run-name"), isolated(run.names[0]));
+  const copy = copyOf(run);
+  fill($("run-name"), isolated(copy.name));
+  drawCopies(run);
   $("run-link").href = addressOf(run);
-  const others = run.names.slice(1).join(", ") + (run.count > run.names.length ? ` and ${count(run.count - run.names.length)} more` : "");
   const facts = [
     `${OUTCOMES[run.outcome][0]} ${OUTCOMES[run.outcome][1]}`,
     run.return === null ? null : `return ${short(run.return)}`,
     L.groups.length ? taskWords(run.group) : null,
     roadName(run.road).toLowerCase(),
     plural(run.events.length, "event"),
-    run.count > 1 ? `with the same events: ${others}` : null,
+    run.count > 1 ? `${runsOf(run.count)} with the same events` : null,
   ];
   fill($("facts"), isolated(`${facts.filter(Boolean).join(" · ")}.`));
   drawWay(run);
   drawChances(run);
-  drawMessages(run);
+  drawMessages(run, copy.one);
   const here = $("messages").querySelector(".left-here");
   const show = () => { $("messages").scrollTop = here.offsetTop - $("messages").offsetTop - 60; $("messages").focus(); };
   fill($("departure"), ...(run.divergence ? [el("div", { class: "left-here" }, ...departure(run),
-    el("div", {}, link(run.texts ? "Show it among the messages" : "Show it among the events", null, show)))] : []));
+    el("div", {}, link(copy.one.texts ? "Show it among the messages" : "Show it among the events", null, show)))] : []));
+}
+
+// Which of the runs with the same events is shown.
+function drawCopies(run) {
+  $("copies-label").hidden = run.count < 2;
+  if (run.count < 2) return fill($("copies"));
+  return fill($("copies"), ...copiesOf(run).map(({ name }, i) => option(String(i), `${i + 1}. ${wellFormed(shortName(name))}`, i === state.copy)));
 }
 
 function drawChances(run) {
@@ -101,32 +122,32 @@ function drawChances(run) {
 redraws.push(() => { if (L.runs[state.run]) drawChances(L.runs[state.run]); });
 
 // What is said and done in each message, and where the run left its road among them.
-function drawMessages(run) {
-  const rewards = new Map(run.turns || []), events = new Map();
-  run.messages.forEach((m, i) => events.set(m, [...(events.get(m) || []), i]));
-  const n = run.texts ? run.texts.length : 0;
-  const all = n ? Array.from({ length: Math.max(n, ...run.messages.map((m) => m + 1), 0) }, (_, i) => i) : [...new Set([...rewards.keys(), ...run.messages])].sort((a, b) => a - b);
+function drawMessages(run, one) {
+  const rewards = new Map(one.turns || []), events = new Map();
+  one.messages.forEach((m, i) => events.set(m, [...(events.get(m) || []), i]));
+  const n = one.texts ? one.texts.length : 0;
+  const all = n ? Array.from({ length: Math.max(n, ...one.messages.map((m) => m + 1), 0) }, (_, i) => i) : [...new Set([...rewards.keys(), ...one.messages])].sort((a, b) => a - b);
   const top = most([...rewards.values()].map(Math.abs), 1e-12), left = run.divergence;
-  const gone = left ? (left.at < run.messages.length ? run.messages[left.at] : Infinity) : -1;
+  const gone = left ? (left.at < one.messages.length ? one.messages[left.at] : Infinity) : -1;
   const rows = [];
   const mark = () => rows.push(el("li", { class: "left-here" }, ...departure(run)));
   for (const m of all) {
     if (m === gone) mark();
-    rows.push(messageElement(run, m, rewards.get(m), events.get(m) || [], top));
+    rows.push(messageElement(run, one, m, rewards.get(m), events.get(m) || [], top));
   }
   if (gone === Infinity) mark();
   $("messages-title").textContent = n ? "Messages and their rewards" : "Events and their rewards";
   const sum = [...rewards.values()].reduce((a, b) => a + b, 0);
-  $("sum").textContent = run.turns
+  $("sum").textContent = one.turns
     ? `${plural(rewards.size, "reward")}, sum ${short(+sum.toFixed(4))}: the return. Blue to the right is above zero, orange to the left below.`
     : "Without an outcome there is no reward to share out.";
-  if (!n && L.runs.some((r) => r.texts)) $("sum").textContent += " The texts of this run were left out to keep the page small.";
+  if (!n && UNSEEN) $("sum").textContent += " The texts of this run were left out to keep the page small.";
   fill($("messages"), rows.length ? el("ol", {}, ...rows) : el("p", { class: "quiet", style: "margin:.6rem .8rem" }, "Nothing happened in this run."));
   $("messages").scrollTop = 0;
 }
 
-function messageElement(run, m, reward, events, top) {
-  const [role, text] = run.texts?.[m] || ["", ""];
+function messageElement(run, one, m, reward, events, top) {
+  const [role, text] = one.texts?.[m] || ["", ""];
   const said = el("div", {});
   if (text) said.append(textElement(text, LONG[role] ?? LONGEST));
   if (events.length) said.append(el("div", { class: "calls" }, ...events.map((i) => el("span", {}, ...named(run.events[i])))));

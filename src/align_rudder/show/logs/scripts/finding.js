@@ -15,6 +15,7 @@ function drawFinding() {
     ["Failed", count(n.failures), n.failures ? `${count(L.explained.telling)} where it tells` : ""],
     ["Without outcome", count(n.unknown), n.unknown ? "shown, not counted" : ""],
     n.groups ? ["Tasks", count(n.groups), `${(n.runs / n.groups).toFixed(1)} runs each, on average`] : null,
+    L.within ? ["Compared within", plural(L.within.tasks, "task"), `${count(L.within.successes)} successes, ${count(L.within.failures)} failures of tasks with both`] : null,
     ["Roads", count(roads), "ways to succeed that runs share"],
     ["Left out", count(L.faults.length), L.faults.length ? "files or runs that could not be read" : "every file was read"],
   ].filter(Boolean);

@@ -1,6 +1,6 @@
 // The log, what is chosen of it, and how its things are written.
 const L = D.log;
-Object.assign(state, { road: 0, task: -1, outcome: "", onRoad: -1, left: "", text: "", run: -1, whole: new Set() });
+Object.assign(state, { road: 0, task: -1, outcome: "", onRoad: -1, left: "", text: "", run: -1, copy: 0, whole: new Set() });
 
 const OUTCOMES = { success: ["✓", "success", "successes"], unknown: ["?", "without outcome", "without outcome"], failure: ["✗", "failure", "failures"] };
 const count = (n) => n.toLocaleString("en-US");
@@ -10,13 +10,22 @@ const isolated = (text, attributes) =>
   el("bdi", { dir: "auto", ...attributes }, text.replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd"));
 const nameOf = (symbol) => eventOf(symbol).name;
 const total = (runs) => runs.reduce((sum, run) => sum + run.count, 0);
+// All runs of a row, each with its name and what of "each" it is; equal ones share that.
+const copies = [];
+function copiesOf(run) {
+  copies[run.id] ??= run.each.flatMap((one) => one.names.map((name) => ({ name, one })));
+  return copies[run.id];
+}
+const copyOf = (run) => copiesOf(run)[run.id === state.run ? clamp(state.copy, 0, run.count - 1) : 0];
 const told = (p) => (p < 1e-4 ? "< 0.0001" : String(+p.toPrecision(2)));
 const taskName = (name) => (name === null ? "(no task)" : name);
 const taskWords = (name) => (/^\d+$/.test(name) ? `task ${name}` : taskName(name));
 const shareText = (share) => (share.share === null ? "–" : percent(share.share));
 // What a row of the divergence table says after "3 of 4 failures (0 of 5 successes) ".
 const saidOf = (row) => row.says.slice(row.says.indexOf(") ") + 2);
-const keyOf = (row) => [row.how, row.road, row.column, row.symbol, row.other].join();
+const keyOf = (row) => [row.how, row.symbol, row.other, row.cause].join();
+// Whether a row of the table is more than chance.
+const isSure = (row) => row.telling;
 const rowOf = new Map(L.divergences.map((row, i) => [keyOf(row), i]));
 
 function named(symbol) {

@@ -1,7 +1,7 @@
 // Putting it together.
 function firstRun() {
-  const told = L.runs.find((run) => run.outcome === "failure" && run.divergence && run.divergence.row === 0);
-  const found = told ?? L.runs.find((run) => run.outcome === "failure") ?? L.runs[0];
+  const best = L.runs.find((run) => run.outcome === "failure" && run.divergence && run.divergence.row === 0);
+  const found = best ?? L.runs.find((run) => run.outcome === "failure") ?? L.runs[0];
   return found ? found.id : -1;
 }
 
@@ -19,25 +19,29 @@ function listenToPrinter() {
 }
 
 $("all-columns").addEventListener("change", drawFunnel);
+$("copies").addEventListener("change", () => openRun(state.run, true, +$("copies").value));
 $("previous").addEventListener("click", () => goToNeighbour(-1));
 $("next").addEventListener("click", () => goToNeighbour(1));
 addEventListener("hashchange", () => {
-  const id = addressed();
-  if (id >= 0) openRun(id);
+  const one = addressed();
+  if (one) openRun(one.id, true, one.copy);
 });
 
 const linked = addressed();
-state.run = linked >= 0 ? linked : firstRun();
+state.run = linked ? linked.id : firstRun();
+state.copy = linked ? linked.copy : 0;
 drawFinding();
 drawLegend();
+$("key").open = innerWidth >= 500;
 drawRoads();
 drawFunnel();
 drawTasks();
 drawTable();
+drawBetween();
 listenToFilter();
 listenToTips();
 listenToRuns();
 listenToPrinter();
 filterRuns();
 drawDetail();
-if (linked >= 0) $("detail").scrollIntoView();
+if (linked || $("unknown-run")?.hidden === false) $("detail").scrollIntoView();

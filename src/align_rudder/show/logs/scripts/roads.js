@@ -46,7 +46,7 @@ function drawFunnel() {
       data: { column: j, telling: column.telling },
     };
   });
-  const heads = [["Step", "name"], ["Get this far", null], ["Do it", null], ["", null]];
+  const heads = [["Step", "name"], ["Do this step or a later one", null], ["Do it", null], ["", null]];
   fill($("funnel"), lines(heads, rows, `Funnel of ${roadName(state.road)}: shares of successes and failures`));
   drawBeside();
 }
@@ -54,17 +54,18 @@ function drawFunnel() {
 function drawBeside() {
   const road = L.roads[state.road], entries = new Map();
   for (const one of L.roads.flatMap((r) => r.beside.filter((b) => b.column === null))) entries.set(one.symbol, one);
-  const here = [...entries.values(), ...(road ? road.beside.filter((b) => b.column !== null) : [])].sort((a, b) => a.p - b.p);
+  const here = [...entries.values(), ...L.often, ...(road ? road.beside.filter((b) => b.column !== null) : [])].sort((a, b) => a.p - b.p);
   if (!here.length) return fill($("beside"));
   const rows = here.map((one) => {
-    const due = one.column === null ? null : road.columns[one.column];
-    const where = one.column === null ? "anywhere, on any road" : due ? `where ${nameOf(due.symbol)} is due` : "at the end of the road";
+    const often = one.more_than === undefined ? null : one.more_than ? `more than ${one.more_than} time${one.more_than === 1 ? "" : "s"}` : "at all";
+    const due = one.column == null ? null : road.columns[one.column];
+    const where = one.column === null ? `where their road has none; ${shareText(one.at_all.successes)} of the successes and ${shareText(one.at_all.failures)} of the failures do it at all` : due ? `where ${nameOf(due.symbol)} is due` : "at the end of the road";
     return {
-      cells: [[...named(one.symbol), el("div", { class: "quiet" }, isolated(where))], pair(one.successes, one.failures), tells(one.p)],
+      cells: [[...named(one.symbol), el("div", { class: "quiet" }, isolated(often ?? where))], pair(one.successes, one.failures), tells(one.p)],
       data: { symbol: one.symbol, telling: true },
     };
   });
-  return fill($("beside"), el("h3", {}, "What tells beside the road"),
+  return fill($("beside"), el("h3", {}, "What tells beside the steps of the road"),
     el("div", {}, ...shortened(rows, 8, (some) => lines([["Step", "name"], ["Do it", null], ["", null]], some,
       "Steps beside the road that tell successes from failures"), `beside${state.road}`)));
 }

@@ -1,19 +1,21 @@
 // All runs, successes above, failures below; only the rows in view are in the document.
-const R = { runs: [], items: [], tops: [], high: 0, active: -1, blocks: [] };
+const R = { runs: [], hits: new Map(), items: [], tops: [], high: 0, active: -1, blocks: [] };
 const ROW = 24, BLOCK = 64;
 const PAPER = { wide: 710, high: 9000 }; // so much of the list is printed
 const gutter = () => (state.printing ? 150 : innerWidth < 500 ? 104 : 230);
 // What all names begin with says nothing.
 const PREFIX = (() => {
-  const names = L.runs.map((run) => run.names[0]);
+  const names = L.runs.flatMap((run) => run.each.map((one) => one.names[0]));
   if (names.length < 2) return 0;
   const same = names.reduce((a, b) => { let i = 0; while (i < a.length && a[i] === b[i]) i++; return a.slice(0, i); });
   return Math.max(same.lastIndexOf("/"), same.lastIndexOf(" "), same.lastIndexOf(":"), -1) + 1;
 })();
-const runName = (run) => run.names[0].slice(PREFIX) || run.names[0];
+const shortName = (name) => name.slice(PREFIX) || name;
+const runName = (run) => shortName(copyOf(run).name);
 
-function loadRuns(runs) {
+function loadRuns(runs, hits) {
   R.runs = runs;
+  R.hits = hits;
   R.items = [];
   R.tops = [];
   R.blocks = [];
@@ -75,7 +77,7 @@ function headElement(item, top, view) {
   const block = R.blocks[item.block], road = L.roads[block.road];
   const line = el("div", { class: "head", role: "presentation", style: `top:${top}px;height:${BLOCK}px` },
     el("span", { class: "title" }, `${block.outcome === "unknown" ? "Without outcome" : block.outcome === "success" ? "Successes" : "Failures"} on ${roadName(block.road).toLowerCase()}`,
-      el("small", {}, runsOf(total(block.runs)))));
+      el("small", {}, runsOf(block.runs.reduce((sum, one) => sum + R.hits.get(one.id).count, 0)))));
   road.columns.forEach((column, j) => {
     const x = gutter() + block.geometry.columns[j];
     if (x < view.left || x > view.right) return;
@@ -96,6 +98,11 @@ function cellElement(kind, x, wide, symbol, top) {
   return el("span", { class: kind, style: `${at}background:${event.color};color:${onColor(event.color)};line-height:${high}px` }, kind !== "cell" ? "" : wide >= NAMED && event.name !== event.letter ? isolated(event.name) : event.letter);
 }
 
+// The run by which a row is called: the one that is open, or the first that is looked for.
+function rowCopy(run) {
+  return run.id === state.run ? copyOf(run) : copiesOf(run)[R.hits.get(run.id)?.first ?? 0];
+}
+
 function rowElement({ run, index, block }, top, view) {
   const road = L.roads[run.road], geometry = R.blocks[block].geometry, left = gutter();
   const line = el("div", { class: `row${index === R.active ? " active" : ""}`, id: `row-${run.id}`, role: "option",
@@ -103,8 +110,8 @@ function rowElement({ run, index, block }, top, view) {
     "aria-label": runLines(run).join(", "), "data-run": run.id, style: `top:${top}px;height:${ROW}px` });
   line.append(el("span", { class: "label", style: `width:${left}px`, "aria-hidden": "true" },
     el("span", { class: `mark is-${run.outcome}` }, OUTCOMES[run.outcome][0]),
-    el("span", { class: "times" }, run.count > 1 ? `×${count(run.count)}` : ""),
-    isolated(runName(run)), L.groups.length && innerWidth >= 500 ? isolated(taskWords(run.group), { class: "quiet" }) : ""));
+    el("span", { class: "times" }, R.hits.get(run.id).count > 1 ? `×${count(R.hits.get(run.id).count)}` : ""),
+    isolated(shortName(rowCopy(run).name)), L.groups.length && innerWidth >= 500 ? isolated(taskWords(run.group), { class: "quiet" }) : ""));
   for (const [kind, x, wide, symbol] of shapesOf(run, road, geometry)) {
     if (left + x + wide < view.left || left + x > view.right) continue;
     line.append(cellElement(kind, left + x, wide, symbol, kind === "gone" ? -3 : 2));

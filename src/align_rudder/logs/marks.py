@@ -1,0 +1,205 @@
+"""Marks: what a run shows or not, and which runs of a log show which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from align_rudder.logs.roads import Path, Road
+from align_rudder.logs.within import Tables
+
+__all__ = ["ANYWHERE", "Mark", "MarkTable", "Seen", "mark_table", "marks_of"]
+
+ANYWHERE = -1
+_THRESHOLDS = 12
+"""Of an event that comes many times, so many numbers of times are looked at."""
+
+
+class Mark(NamedTuple):
+    """Something that a run shows or not.
+
+    Attributes:
+        kind: "holds" a column, does something "beside" the road, or does something "more" often
+            than so many times, on the road or beside it.
+        road: Which road, `ANYWHERE` for any.
+        column: The column; of an event beside the road the one that is due, `ANYWHERE` for any; of
+            "more" the number of times that is exceeded.
+        event: The event.
+    """
+
+    kind: str
+    road: int
+    column: int
+    event: int
+
+
+class Seen(NamedTuple):
+    """A mark in a run: whether it shows it, and at which of its events that is known.
+
+    The index of an event; as many as there are where only the end of the run tells. That an event
+    does not happen at all is taken for granted until it does, -1.
+    """
+
+    mark: Mark
+    shown: bool
+    at: int
+
+
+def marks_of(
+    path: Path, events: np.ndarray, roads: Sequence[Road], others: Iterable[Mark]
+) -> list[Seen]:
+    """Return which marks a run shows and which it does not, and when that is known.
+
+    That a column is not held is known when the run passes it by, or when it ends. That something
+    is not done beside the road is known when what was due then is passed.
+
+    Args:
+        path: How it goes along its road.
+        events: Its events (T,).
+        roads: The roads.
+        others: Marks beside roads and of how often that are looked for; those beside roads that
+            the run shows are found anyway.
+    """
+    k, n = path.road, len(events)
+    out, held = [], path.held
+    for j, event in enumerate(roads[k].events.tolist()):
+        out.append(Seen(Mark("holds", k, j, event), bool(held[j]), int(path.passed[j])))
+    shown: dict[Mark, int] = {}
+    for t in np.flatnonzero(path.columns < 0).tolist():
+        event = int(events[t])
+        shown.setdefault(Mark("beside", k, int(path.due[t]), event), t)
+        shown.setdefault(Mark("beside", ANYWHERE, ANYWHERE, event), t)
+    out += [Seen(mark, True, t) for mark, t in shown.items()]
+    for mark in others:
+        if mark.kind == "more":
+            times = np.flatnonzero(events == mark.event)
+            exceeds = len(times) > mark.column
+            out.append(Seen(mark, exceeds, int(times[mark.column]) if exceeds else -1))
+        elif mark.road in (k, ANYWHERE) and mark not in shown:
+            column = mark.column
+            at = -1 if column < 0 else n if column == len(path.passed) else int(path.passed[column])
+            out.append(Seen(mark, False, at))
+    return out
+
+
+class MarkTable(NamedTuple):
+    """Which kinds of run show which marks.
+
+    Attributes:
+        marks: The marks (M).
+        shown: Whether a kind shows a mark, sparse (N, M).
+        roads: The road of each kind (N,).
+        successes: How many successes of which task each kind is, sparse (N, G).
+        failures: How many failures.
+    """
+
+    marks: tuple[Mark, ...]
+    shown: csr_matrix
+    roads: np.ndarray
+    successes: csr_matrix
+    failures: csr_matrix
+
+    def tables(self, which: np.ndarray, left: np.ndarray | None = None) -> Tables:
+        """Return the tables of marks, given by their places, of all kinds or those left."""
+        on = np.array([self.marks[i].road for i in which.tolist()], int)
+        n_roads = int(self.roads.max(initial=0)) + 1
+        kinds = np.arange(len(self.roads))
+        keep = np.ones(len(kinds)) if left is None else left.astype(float)
+        place = csr_matrix((keep, (self.roads, kinds)), (n_roads, len(kinds)))
+        shown = self.shown[:, which].multiply(keep[:, None]).T.tocsr()
+        parts = []
+        for runs in (self.successes, self.failures):
+            each = _dense(place @ runs)
+            each = np.vstack([each, each.sum(axis=0)])  # the last: on any road
+            parts += [_dense(shown @ runs), each[np.where(on < 0, n_roads, on)]]
+        return Tables(*parts)
+
+    def against(self, i: int, shows: bool) -> np.ndarray:
+        """Return which kinds show a mark, or do not though they are on its road (N,)."""
+        shown = _dense(self.shown[:, [i]]).ravel().astype(bool)
+        road = self.marks[i].road
+        on = np.ones(len(self.roads), bool) if road < 0 else self.roads == road
+        return on & (shown == shows)
+
+
+def _dense(matrix: Any) -> np.ndarray:
+    return np.asarray(matrix.todense())
+
+
+def mark_table(
+    paths: Sequence[Path],
+    events: Sequence[np.ndarray],
+    successes: np.ndarray,
+    failures: np.ndarray,
+    roads: Sequence[Road],
+    tasks: np.ndarray,
+) -> MarkTable:
+    """Return which kinds of run show which marks that more than one run shows.
+
+    Args:
+        paths: How each kind of run goes along its road.
+        events: Its events.
+        successes: How many successes are of each kind (N,).
+        failures: How many failures are.
+        roads: The roads.
+        tasks: The task of each kind, a number from 0 on (N,).
+    """
+    index: dict[Mark, int] = {}
+    rows, columns = [], []
+    for i, (path, ids) in enumerate(zip(paths, events, strict=True)):
+        if not (successes[i] or failures[i]):
+            continue
+        for seen in marks_of(path, ids, roads, ()):
+            place = index.setdefault(seen.mark, len(index))
+            if seen.shown:
+                rows.append(i)
+                columns.append(place)
+    for mark, some in _often(events, successes + failures):
+        index[mark] = len(index)
+        rows += some.tolist()
+        columns += [index[mark]] * len(some)
+    shown = csr_matrix((np.ones(len(rows)), (rows, columns)), (len(paths), len(index)))
+    runs = np.asarray((successes + failures) @ shown).ravel()
+    some = sorted(mark for mark, i in index.items() if mark.kind == "holds" or runs[i] >= 2)
+    which = np.array([index[mark] for mark in some], int)
+    kinds, n_tasks = np.arange(len(paths)), int(tasks.max(initial=0)) + 1
+    by_task = [
+        csr_matrix((numbers.astype(float), (kinds, tasks)), (len(paths), n_tasks))
+        for numbers in (successes, failures)
+    ]
+    on = np.array([path.road for path in paths], int)
+    return MarkTable(tuple(some), shown[:, which], on, *by_task)
+
+
+def _often(events: Sequence[np.ndarray], runs: np.ndarray) -> list[tuple[Mark, np.ndarray]]:
+    """Return marks of how often something is done, and the kinds that show each.
+
+    The numbers are those of the log: one for each number of times that some run has and another
+    exceeds, and of many those that part the runs evenly.
+    """
+    known = [ids for ids, n in zip(events, runs, strict=True) if n]
+    n_symbols = 1 + max((int(ids.max()) for ids in known if len(ids)), default=-1)
+    kinds = np.repeat(np.arange(len(events)), [len(ids) for ids in events])
+    flat = np.concatenate([*events, np.empty(0, int)]).astype(int)
+    some = flat < n_symbols
+    times = csr_matrix(
+        (np.ones(int(some.sum())), (kinds[some], flat[some])), (len(events), n_symbols)
+    ).tocsc()
+    out = []
+    for event in range(n_symbols):
+        column = _dense(times[:, [event]]).ravel().astype(int)
+        column = np.where(runs > 0, column, 0)
+        numbers = np.unique(column[runs > 0])[:-1]
+        if len(numbers) > _THRESHOLDS:
+            spread = np.repeat(column, runs.astype(int))
+            numbers = np.unique(
+                np.quantile(spread, np.linspace(0, 1, _THRESHOLDS + 1)[:-1]).astype(int)
+            )
+        for n in {0, *numbers.tolist()}:
+            showing = np.flatnonzero(column > n)
+            if len(showing):
+                out.append((Mark("more", ANYWHERE, int(n), event), showing))
+    return out
