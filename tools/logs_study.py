@@ -28,7 +28,7 @@ NOISE = {
     "a third of the failures without cause": {"without": 1 / 3},
     "8 tasks, half of them hard": {"tasks": 8},
 }
-FIRST = 20000  # seeds of their own, not those that were looked at while it was built
+FIRST = 30000  # seeds of their own, not those that were looked at while it was built
 
 
 def main() -> None:

@@ -142,7 +142,9 @@ def contrast(
     test = exact_test(tables)
     telling = telling_of(test)
     causes, left = find_causes(seen, np.flatnonzero(telling), paths, events, roads)
-    keep = _kept(seen.marks, test.p, telling, {found.place for found in causes})
+    keep = weighs = _kept(seen.marks, test.p, telling, {found.place for found in causes})
+    # What is done in place of a step is known by what tells there, though it weighs nothing more.
+    keep = keep | (telling & np.array([m.kind == "beside" for m in seen.marks], bool))
     all_test = exact_test(tables.together) if tables.k.shape[1] > 1 else test
     between = telling_of(all_test) & ~telling
     uneven = _uneven(tables, telling) if tables.k.shape[1] > 1 else np.zeros(len(every), bool)
@@ -150,7 +152,7 @@ def contrast(
     which = np.flatnonzero(keep)
     kept = tables.rows(which)
     q, r = _shares(kept.together, np.array([seen.marks[i].kind for i in which], str))
-    rest = _rest(seen, which, causes, left, q, r)
+    rest = _rest(seen, which, causes, left, q, r, weighs[which])
     mixed = np.array([(part * kept.mixed).sum(axis=1) for part in kept]).reshape(4, -1)
     k, n, j, m = (part[:, 0] for part in kept.together)
     return Contrast(
@@ -181,11 +183,12 @@ def _rest(
     left: np.ndarray,
     q: np.ndarray,
     r: np.ndarray,
+    weighs: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what marks weigh among the runs that causes leave, and causes among those before."""
     yes, no = _weights(seen.tables(which, left), q, r)
     for i, place in enumerate(which.tolist()):
-        if seen.marks[place].kind == "more":
+        if seen.marks[place].kind == "more" or not weighs[i]:
             yes[i] = no[i] = 0.0
     place_of = {place: i for i, place in enumerate(which.tolist())}
     for found in causes:
