@@ -1,14 +1,17 @@
 """Linear agents in the place of MineRL's, which take a minute to compile."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from align_rudder.minerl import playing, sub_agents, training
 from align_rudder.minerl.networks import UNITS, split_heads
+from align_rudder.minerl.pipeline import segments
 from align_rudder.minerl.place import Games, write_crashes
 
 
@@ -65,3 +68,26 @@ class opened(Games):
     def playing(self, crashes):
         write_crashes(crashes, self.envs)
         yield self.envs
+
+
+def first_subtasks(pool, model, n):
+    """Return the first sub-tasks with few steps, so that a test is quick."""
+    return [
+        replace(
+            task,
+            segments=tuple(s._replace(start=max(s.stop - 8, s.start)) for s in task.segments[:2]),
+        )
+        for task in segments(pool, model)[:n]
+    ]
+
+
+def contents(folder):
+    """Return what a training left, but for what tells of crashes."""
+    found = {}
+    for path in folder.iterdir():
+        if path.suffix == ".npz":
+            with np.load(path) as file:
+                found[path.name] = {name: file[name].tobytes() for name in file.files}
+        elif path.suffix == ".csv" and path.name != "crashes.csv":
+            found[path.name] = path.read_text()
+    return found

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("jax")
 pytest.importorskip("av")
 import jax
-from small_networks import opened, small_networks
+from small_networks import contents, first_subtasks, opened, small_networks
 
 from align_rudder.hierarchy import fine_tuning
 from align_rudder.hierarchy.external import TrackedEnv
@@ -22,7 +22,7 @@ from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.cloning import Cloning
 from align_rudder.minerl.crashes import CrashRecovery, GameLostError, Restarts
 from align_rudder.minerl.environment import MineRLEnv
-from align_rudder.minerl.pipeline import fit_events, segments
+from align_rudder.minerl.pipeline import fit_events
 from align_rudder.minerl.playing import episode_rows, evaluate, load_players
 from align_rudder.minerl.process import ServerProcess
 from align_rudder.minerl.training import MineRLTraining, train
@@ -57,13 +57,7 @@ def model(filmed):
 
 @pytest.fixture(scope="module")
 def subtasks(filmed, model):
-    return [
-        replace(
-            task,
-            segments=tuple(s._replace(start=max(s.stop - 8, s.start)) for s in task.segments[:2]),
-        )
-        for task in segments(filmed, model)[:2]
-    ]
+    return first_subtasks(filmed, model, 2)
 
 
 class Killer:
@@ -116,18 +110,6 @@ def game(model, restarts=PATIENT, **options):
     world = {"distance": 1, "spread": 90, "hits": 1}
     env = MineRLEnv(module="scripted", module_options=world, frame_skip=4, **options)
     return TrackedEnv(CrashRecovery(env, restarts), model, PictureView(2))
-
-
-def contents(folder):
-    """Return what a training left, but for what tells of crashes."""
-    found = {}
-    for path in folder.iterdir():
-        if path.suffix == ".npz":
-            with np.load(path) as file:
-                found[path.name] = {name: file[name].tobytes() for name in file.files}
-        elif path.suffix == ".csv" and path.name != "crashes.csv":
-            found[path.name] = path.read_text()
-    return found
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -10,15 +10,16 @@ import pytest
 
 pytest.importorskip("jax")
 pytest.importorskip("av")
-from small_networks import opened, small_networks
+from small_networks import contents, first_subtasks, opened, small_networks
 
 from align_rudder.hierarchy import practice
 from align_rudder.hierarchy.fine_tuning import FineTuning
 from align_rudder.hierarchy.ppo import PPO
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.cloning import Cloning
-from align_rudder.minerl.pipeline import fit_events, segments
+from align_rudder.minerl.pipeline import fit_events
 from align_rudder.minerl.playing import open_game
+from align_rudder.minerl.sub_agents import clone_apart
 from align_rudder.minerl.training import Games, MineRLTraining, frames_of, train
 from align_rudder.runs.checkpoint import notes_of
 from align_rudder.runs.workers import Workers
@@ -53,13 +54,7 @@ def model(filmed):
 
 @pytest.fixture(scope="module")
 def subtasks(filmed, model):
-    return [
-        replace(
-            task,
-            segments=tuple(s._replace(start=max(s.stop - 8, s.start)) for s in task.segments[:2]),
-        )
-        for task in segments(filmed, model)[:3]
-    ]
+    return first_subtasks(filmed, model, 3)
 
 
 @pytest.fixture(scope="module")
@@ -72,17 +67,6 @@ def games(model):
     return Games(partial(open_game, model, module="scripted", world=WORLD, frames=2), n=2)
 
 
-def contents(folder):
-    found = {}
-    for path in folder.iterdir():
-        if path.suffix == ".npz":
-            with np.load(path) as file:
-                found[path.name] = {name: file[name].tobytes() for name in file.files}
-        elif path.suffix == ".csv":
-            found[path.name] = path.read_text()
-    return found
-
-
 @dataclass(frozen=True)
 class Backwards(Workers):
     """Does the jobs in this process, the last one first; as networks are small in this one only."""
@@ -91,7 +75,8 @@ class Backwards(Workers):
 
     def results(self, jobs):
         for call, arguments in list(jobs)[::-1]:
-            self.given[0].append((call.__name__, arguments[1]))
+            k = arguments[0].k if call is clone_apart else arguments[1]
+            self.given[0].append((call.__name__, k))
             yield call(*arguments)
 
 

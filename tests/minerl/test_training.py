@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("jax")
 pytest.importorskip("av")
 import jax
-from small_networks import Linear, opened, small_networks
+from small_networks import Linear, first_subtasks, opened, small_networks
 
 from align_rudder import AlignRudderWarning
 from align_rudder.hierarchy import practice
@@ -23,7 +23,7 @@ from align_rudder.minerl import sub_agents
 from align_rudder.minerl.cache import ArrayCache
 from align_rudder.minerl.cloning import Cloning
 from align_rudder.minerl.environment import MineRLEnv
-from align_rudder.minerl.pipeline import fit_events, segments
+from align_rudder.minerl.pipeline import fit_events
 from align_rudder.minerl.playing import evaluate, load_players
 from align_rudder.minerl.samples import Samples
 from align_rudder.minerl.training import MineRLTraining, train
@@ -60,14 +60,7 @@ def model(filmed):
 
 @pytest.fixture(scope="module")
 def subtasks(filmed, model):
-    """Two sub-tasks with few steps, so that a test is quick."""
-    return [
-        replace(
-            task,
-            segments=tuple(s._replace(start=max(s.stop - 8, s.start)) for s in task.segments[:2]),
-        )
-        for task in segments(filmed, model)[:2]
-    ]
+    return first_subtasks(filmed, model, 2)
 
 
 @pytest.fixture(scope="module")

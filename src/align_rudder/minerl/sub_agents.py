@@ -28,6 +28,7 @@ from align_rudder.runs.interrupt import Stop, stop_on_file
 from align_rudder.runs.rows import Rows
 
 __all__ = [
+    "CloningJob",
     "Done",
     "clone",
     "clone_apart",
@@ -63,19 +64,10 @@ def new_clone(place: Place, k: int) -> Any:
     return new_sub_agent(place.key(0, k))
 
 
-def clone(
-    place: Place,
-    k: int,
-    segments: Sequence[PoolSegment],
-    cache: ArrayCache,
-    cloning: Cloning,
-    seen: tuple[int, int],
-    to_judge: bool,
-    stop: Stop,
-) -> None:
-    """Clone the sub-agent of a sub-task.
+class CloningJob(NamedTuple):
+    """What is needed to clone a sub-agent, wherever that is done.
 
-    Args:
+    Attributes:
         place: The folder.
         k: The sub-task.
         segments: Its segments.
@@ -84,8 +76,20 @@ def clone(
         seen: Frames for which an action is held, and frames that are seen.
         to_judge: Whether the agents of all evaluations are kept, for `judge`; if not, the best by
             held-out loss is the clone.
-        stop: Whether to stop.
     """
+
+    place: Place
+    k: int
+    segments: Sequence[PoolSegment]
+    cache: ArrayCache
+    cloning: Cloning
+    seen: tuple[int, int]
+    to_judge: bool
+
+
+def clone(job: CloningJob, stop: Stop) -> None:
+    """Clone a sub-agent, until it is asked to stop."""
+    place, k, segments, cache, cloning, seen, to_judge = job
     new, checkpoint = new_clone(place, k), place.checkpoint(f"cloned-{k}.npz", stop)
     with place.bar(f"cloning {k + 1} of {place.n}", cloning.epochs) as show:
         found = clone_sub_agent(
@@ -99,6 +103,8 @@ def clone(
             partial(_keep, place, k) if to_judge else None,
         )
     _curve(place, k).write(found.curve)
+    if to_judge and not place.has(f"candidate-{k}-{cloning.epochs}.npz"):
+        _keep(place, k, cloning.epochs, found.agent)  # learned before there were environments
     if not to_judge:
         place.save(f"cloned-{k}.npz", found.agent)
         checkpoint.remove()
@@ -245,19 +251,10 @@ def practise(
     return found
 
 
-def clone_apart(
-    place: Place,
-    k: int,
-    segments: Sequence[PoolSegment],
-    cache: ArrayCache,
-    cloning: Cloning,
-    seen: tuple[int, int],
-    to_judge: bool,
-) -> Done:
+def clone_apart(job: CloningJob) -> Done:
     """Clone a sub-agent in a process of its own; see `clone`."""
-    with stop_on_file(place.stop_file) as stop:
-        given = place, k, segments, cache, cloning, seen, to_judge
-        return _told(k, stop, lambda: clone(*given, stop))
+    with stop_on_file(job.place.stop_file) as stop:
+        return _told(job.k, stop, lambda: clone(job, stop))
 
 
 def tune_apart(

@@ -39,6 +39,7 @@ from align_rudder.minerl.place import Games, Place
 from align_rudder.minerl.samples import FRAME_SKIP
 from align_rudder.minerl.segments import PoolSubTask
 from align_rudder.minerl.sub_agents import (
+    CloningJob,
     clone,
     clone_apart,
     judge,
@@ -245,14 +246,14 @@ class _Trainer:
         settings = self.training
         seen, to_judge = (settings.skip, settings.frames), self.games is not None
 
-        def given(k: int) -> Any:
+        def job(k: int) -> CloningJob:
             segments = self.subtasks[k].segments
-            return self.place, k, segments, self.cache, settings.cloning, seen, to_judge
+            return CloningJob(self.place, k, segments, self.cache, settings.cloning, seen, to_judge)
 
         if not self._apart:
             for k in missing:
                 self._stop_if_asked()
-                clone(*given(k), self.stop)  # pyright: ignore[reportCallIssue]
+                clone(job(k), self.stop)
                 self._judge(k)
                 self._stop_if_asked()
             return
@@ -263,7 +264,7 @@ class _Trainer:
             while missing and missing[0] in learned and not self.stop.asked:
                 self._judge(missing.pop(0))
 
-        jobs = [(clone_apart, given(k)) for k in missing]
+        jobs = [(clone_apart, (job(k),)) for k in missing]
         self._do_apart(jobs, "sub-agents cloned", judge_next)
 
     def _judge(self, k: int) -> None:
