@@ -166,6 +166,8 @@ class ServerProcess:
         deadline = time.monotonic() + timeout
         try:
             if message:
+                if self.process.poll() is not None:  # what it started may live, and even answer
+                    raise EOFError
                 self._connection.send_bytes(message)
             told = receive(self._connection, deadline, lambda: self.process.poll() is not None)
             answer, arrays = unpack(told)
