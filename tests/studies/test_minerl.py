@@ -18,7 +18,7 @@ def test_what_is_there_is_not_made_again(tmp_path):
 
 
 def test_the_papers_preset_leaves_the_papers_settings_as_they_are(tmp_path):
-    from align_rudder.cli.minerl import Train
+    from align_rudder.cli.minerl_agents import Train
     from align_rudder.minerl.training import MineRLTraining
 
     (command,) = minerl.training_chain(tmp_path, "paper", 3, 1)
