@@ -45,7 +45,7 @@ _MOVES = {
     "minerl.colours": "minerl.testing.videos",
     "minerl.commands": "cli.minerl",
     "minerl.initial": "minerl.networks",
-    "minerl.learning_commands": "cli.minerl_agents",
+    "minerl.learning_commands": "cli.minerl",
     "minerl.recording": "minerl.testing.recording",
     "minerl.scripted": "minerl.testing.scripted",
     "minerl.synthetic": "minerl.testing.synthetic",
