@@ -167,3 +167,19 @@ def test_what_all_share_and_the_threshold_leaves_out_is_named():
 
 def test_nothing_is_named_where_all_that_is_shared_is_a_sub_goal():
     assert "no sub-goals" not in model_of(ONE).summary()
+
+
+@pytest.mark.parametrize(("often", "said"), [(0.0, False), (0.1, False), (1 / 3, True)])
+def test_what_is_needed_but_cheap_is_said(rng, often, said):
+    """A random policy gets the egg as well, so that it earns little of the cake."""
+    cake = ["flour", "egg", "milk", "whisk", "oven"]
+    alone = ["look", "sit"]
+    demos = [
+        [s for kind in cake for s in (*rng.choice(alone, rng.integers(2)), kind)] for _ in range(10)
+    ]
+    chance = [rng.choice([*alone, "egg"], 3, p=[(1 - often) / 2] * 2 + [often]) for _ in range(100)]
+    model = ar.AlignRudder().fit_events(demos, random_sequences=[map(str, one) for one in chance])
+    (line,) = [x for x in model.summary().splitlines() if "earns little" in x] or [None]
+    assert (line is not None) == said
+    if line is not None:
+        assert "hold egg," in line

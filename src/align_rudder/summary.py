@@ -30,6 +30,7 @@ _NEARLY_ALL = 0.9  # of the reward, for the last step
 _MOST_SUBGOALS = 30
 _EVERY_STEP, _MANY_STEPS = 0.9, 30
 _NEXT_TO_NOTHING = 1e-3  # of the reward
+_LITTLE = 1 / 3  # of what a column that all demonstrations hold earns, their median
 
 
 def random_policy(model: AlignRudder) -> str | None:
@@ -76,7 +77,7 @@ def doubts(model: AlignRudder) -> list[tuple[str, str]]:
         for s in model.strategies_
         for kind in missing_kinds(s.alignment, s.profile.columns, every=True).tolist()
     }
-    lacking, waits = _lacking(model), delayed(model)
+    lacking, waits, little = _lacking(model), delayed(model), _earn_little(model)
     checks = (
         (
             waits,
@@ -131,12 +132,32 @@ def doubts(model: AlignRudder) -> list[tuple[str, str]]:
             "If things may be done in any order, give more demonstrations or strategies=2 or more.",
         ),
         (
+            little,
+            f"All demonstrations hold {', '.join(little[:3])}{', …' * (len(little) > 3)}, but a "
+            "random policy comes by as well, so that it earns little; if the task needs it, "
+            "nothing else leads there.",
+            'If it does, try settlement="potential" in the wrapper, or fewer kinds of event.',
+        ),
+        (
             twice,
             f"Different kinds of event have the same name: {', '.join(twice[:3])}.",
             "Give them names of their own, or merge them.",
         ),
     )
     return [(what, do) for wrong, what, do in checks if wrong]
+
+
+def _earn_little(model: AlignRudder) -> list[str]:
+    """Return what all demonstrations hold in its place, but earns little as chance gets it too."""
+    if model.random_share_ is None or not isinstance(model.events_.base, Vocabulary):
+        return []
+    found = []
+    for strategy in model.strategies_:
+        profile, rewards = strategy.profile, strategy.column_rewards
+        held = profile.conservation >= 1 - 1e-12
+        cheap = held & (rewards < _LITTLE * np.median(rewards[held])) if held.any() else held
+        found += [short(profile.symbols[profile.top_events[t]]) for t in np.flatnonzero(cheap)]
+    return sorted(set(found))
 
 
 def _lacking(model: AlignRudder) -> list[str]:
