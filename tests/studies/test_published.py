@@ -196,3 +196,20 @@ def test_the_readme_shows_the_means():
         mine = [found[method, 12, 9, *logs] for logs in noise]
         numbers = [f"{c['trials'] - c['capped']}, {c['median']:,.0f}" for c in mine]
         shown_in(text, method, numbers)
+
+
+def test_the_page_of_logs_has_the_figures_of_the_planted_causes():
+    found = json.loads((ROOT / "results" / "logs" / "planted.json").read_text())
+    page = (ROOT / "docs" / "agent-logs.md").read_text()
+    assert f"seeds from {found['first_seed']:,} on" in page
+    table = page.split("| cause | named first |")[1].split("\n\n")[0].splitlines()[2:]
+    shown = [[cell.strip() for cell in line.split("|")[2:4]] for line in table]
+    kinds = {}
+    for row in found["rows"]:
+        kinds.setdefault(row["noise"], []).append(row)
+    first, *others = kinds.values()
+    for cells, rows in zip(shown, [*([row] for row in first), *others], strict=True):
+        named, share = (cell.split(" of ")[0].split(" %")[0] for cell in cells)
+        assert named == ", ".join(str(row["named_first"]) for row in rows)
+        assert share == ", ".join(f"{100 * row['turns_right']:.0f}" for row in rows)
+        assert all(row["named_first"] >= 95 and row["turns_right"] >= 0.9 for row in rows)
