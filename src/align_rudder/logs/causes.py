@@ -8,14 +8,12 @@ runs that are left.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import false_discovery_control
 
-from align_rudder.logs.marks import ANYWHERE, Mark, MarkTable
-from align_rudder.logs.roads import Path, Road
+from align_rudder.logs.marks import ANYWHERE, Kinds, Mark, MarkTable
 from align_rudder.logs.within import Exact, exact_test
 
 __all__ = ["RATE", "Cause", "find_causes", "telling_of"]
@@ -65,23 +63,14 @@ def telling_of(test: Exact) -> np.ndarray:
     return out
 
 
-def find_causes(
-    seen: MarkTable,
-    candidates: np.ndarray,
-    paths: Sequence[Path],
-    events: Sequence[np.ndarray],
-    roads: Sequence[Road],
-) -> tuple[list[Found], np.ndarray]:
+def find_causes(seen: MarkTable, candidates: np.ndarray) -> tuple[list[Found], np.ndarray]:
     """Return the causes, the surest first, and which kinds of run none of them explains.
 
     Args:
         seen: Which kinds of run show which marks.
         candidates: The places of the marks that tell.
-        paths: How each kind of run goes along its road.
-        events: Its events.
-        roads: The roads.
     """
-    left, out = np.ones(len(seen.roads), bool), []
+    left, out = np.ones(len(seen.on), bool), []
     bad = np.asarray(seen.failures.sum(axis=1)).ravel()
     while len(candidates) and len(out) < MOST:
         tables = seen.tables(candidates, left)
@@ -93,11 +82,11 @@ def find_causes(
         p, shows = test.p[telling], tables.excess > 0
         best = _best(seen, candidates, p, shows)
         best = _exactly(seen, candidates, p, shows, best, left * bad)
-        best = _fewer(seen, candidates, p, shows, best, roads)
+        best = _fewer(seen, candidates, p, shows, best)
         place, shown = int(candidates[best]), bool(shows[best])
         against = seen.against(place, shown) & left
         mark = seen.marks[place]
-        due = _in_place_of(mark, shown, against * bad, paths, events, roads)
+        due = _in_place_of(mark, shown, against * bad, seen.kinds)
         out.append(Found(Cause(mark, shown, due), place, left))
         left = left & ~against
         candidates = np.delete(candidates, best)
@@ -150,19 +139,12 @@ def _exactly(
     return best
 
 
-def _fewer(
-    seen: MarkTable,
-    places: np.ndarray,
-    p: np.ndarray,
-    shows: np.ndarray,
-    best: int,
-    roads: Sequence[Road],
-) -> int:
+def _fewer(seen: MarkTable, places: np.ndarray, p: np.ndarray, shows: np.ndarray, best: int) -> int:
     """Return that something is done too seldom, where columns beside each other are the same."""
     mark = seen.marks[places[best]]
     if mark.kind != "holds" or shows[best]:
         return best
-    events = roads[mark.road].events
+    events = seen.kinds.roads[mark.road].events
     beside = events[max(mark.column - 1, 0) : mark.column + 2] == mark.event
     some = [
         i
@@ -175,22 +157,16 @@ def _fewer(
     return min(near, key=lambda i: (p[i], -seen.marks[places[i]].column))
 
 
-def _in_place_of(
-    mark: Mark,
-    shown: bool,
-    bad: np.ndarray,
-    paths: Sequence[Path],
-    events: Sequence[np.ndarray],
-    roads: Sequence[Road],
-) -> int:
+def _in_place_of(mark: Mark, shown: bool, bad: np.ndarray, kinds: Kinds) -> int:
     """Return what nearly all failures that do something wherever it is do it in place of, or -1."""
     wherever = mark.column == ANYWHERE if mark.kind == "beside" else mark.column == 0
     if not shown or not wherever or mark.kind == "holds":
         return -1
     due: Counter[int] = Counter()
     for i in np.flatnonzero(bad).tolist():
-        path, road = paths[i], roads[paths[i].road]
-        for t in np.flatnonzero(events[i] == mark.event).tolist():
+        path = kinds.paths[i]
+        road = kinds.roads[path.road]
+        for t in np.flatnonzero(kinds.events[i] == mark.event).tolist():
             j = int(path.due[t])
             if path.columns[t] < 0 and j < len(road) and not path.held[j]:
                 due[int(road.events[j])] += int(bad[i])

@@ -13,8 +13,7 @@ import numpy as np
 from scipy.stats import false_discovery_control
 
 from align_rudder.logs.causes import Cause, Found, find_causes, telling_of
-from align_rudder.logs.marks import ANYWHERE, Mark, MarkTable, Seen, mark_table
-from align_rudder.logs.roads import Path, Road
+from align_rudder.logs.marks import ANYWHERE, Kinds, Mark, MarkTable, Seen, mark_table
 from align_rudder.logs.within import Tables, differ_within, exact_test, standard, uneven_p
 
 __all__ = ["Contrast", "contrast"]
@@ -105,24 +104,8 @@ class Contrast:
         return -1
 
 
-def contrast(
-    paths: Sequence[Path],
-    events: Sequence[np.ndarray],
-    successes: np.ndarray,
-    failures: np.ndarray,
-    roads: Sequence[Road],
-    tasks: np.ndarray | None = None,
-) -> Contrast:
-    """Return what tells successes from failures.
-
-    Args:
-        paths: How each kind of run goes along its road.
-        events: Its events.
-        successes: How many successes are of each kind (N,).
-        failures: How many failures are.
-        roads: The roads.
-        tasks: The task of each kind, a number from 0 on (N,), to compare runs within tasks; None
-            to compare all.
+def contrast(kinds: Kinds) -> Contrast:
+    """Return what tells the successes of a log from its failures.
 
     Notes:
         A mark that s of S successes and f of F failures on its road show weighs
@@ -135,13 +118,12 @@ def contrast(
         many kinds, only those count that tell by themselves; of how often something is done only
         what is a cause.
     """
-    tasks = np.zeros(len(paths), int) if tasks is None else tasks
-    seen = mark_table(paths, events, successes, failures, roads, tasks)
+    seen = mark_table(kinds)
     every = np.arange(len(seen.marks))
     tables = seen.tables(every)
     test = exact_test(tables)
     telling = telling_of(test)
-    causes, left = find_causes(seen, np.flatnonzero(telling), paths, events, roads)
+    causes, left = find_causes(seen, np.flatnonzero(telling))
     keep = weighs = _kept(seen.marks, test.p, telling, {found.place for found in causes})
     # What is done in place of a step is known by what tells there, though it weighs nothing more.
     keep = keep | (telling & np.array([m.kind == "beside" for m in seen.marks], bool))

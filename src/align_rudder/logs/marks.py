@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from align_rudder.logs.roads import Path, Road
 from align_rudder.logs.within import Tables
 
-__all__ = ["ANYWHERE", "Mark", "MarkTable", "Seen", "mark_table", "marks_of"]
+__all__ = ["ANYWHERE", "Kinds", "Mark", "MarkTable", "Seen", "mark_table", "marks_of"]
 
 ANYWHERE = -1
 _THRESHOLDS = 12
@@ -85,43 +85,66 @@ def marks_of(
     return out
 
 
+class Kinds(NamedTuple):
+    """A log as kinds of run: runs with the same events are one kind.
+
+    Attributes:
+        events: The events of each kind.
+        paths: How each goes along its road.
+        roads: The roads.
+        successes: How many successes are of each kind (N,).
+        failures: How many failures are.
+        tasks: The task of each kind, a number from 0 on (N,); the same for all, to compare all
+            runs.
+    """
+
+    events: Sequence[np.ndarray]
+    paths: Sequence[Path]
+    roads: Sequence[Road]
+    successes: np.ndarray
+    failures: np.ndarray
+    tasks: np.ndarray
+
+
 class MarkTable(NamedTuple):
     """Which kinds of run show which marks.
 
     Attributes:
+        kinds: The kinds of run.
         marks: The marks (M).
         shown: Whether a kind shows a mark, sparse (N, M).
-        roads: The road of each kind (N,).
+        on: The road of each kind (N,).
         successes: How many successes of which task each kind is, sparse (N, G).
         failures: How many failures.
     """
 
+    kinds: Kinds
     marks: tuple[Mark, ...]
     shown: csr_matrix
-    roads: np.ndarray
+    on: np.ndarray
     successes: csr_matrix
     failures: csr_matrix
 
     def tables(self, which: np.ndarray, left: np.ndarray | None = None) -> Tables:
         """Return the tables of marks, given by their places, of all kinds or those left."""
-        on = np.array([self.marks[i].road for i in which.tolist()], int)
-        n_roads = int(self.roads.max(initial=0)) + 1
-        kinds = np.arange(len(self.roads))
+        road = np.array([self.marks[i].road for i in which.tolist()], int)
+        n_roads = int(self.on.max(initial=0)) + 1
+        kinds = np.arange(len(self.on))
         keep = np.ones(len(kinds)) if left is None else left.astype(float)
-        place = csr_matrix((keep, (self.roads, kinds)), (n_roads, len(kinds)))
+        place = csr_matrix((keep, (self.on, kinds)), (n_roads, len(kinds)))
         shown = self.shown[:, which].multiply(keep[:, None]).T.tocsr()
         parts = []
         for runs in (self.successes, self.failures):
             each = _dense(place @ runs)
             each = np.vstack([each, each.sum(axis=0)])  # the last: on any road
-            parts += [_dense(shown @ runs), each[np.where(on < 0, n_roads, on)]]
+            parts += [_dense(shown @ runs), each[np.where(road < 0, n_roads, road)]]
         return Tables(*parts)
 
     def against(self, i: int, shows: bool) -> np.ndarray:
         """Return which kinds show a mark, or do not though they are on its road (N,)."""
         shown = _dense(self.shown[:, [i]]).ravel().astype(bool)
         road = self.marks[i].road
-        on = np.ones(len(self.roads), bool) if road < 0 else self.roads == road
+        on = np.ones(len(self.on), bool) if road < 0 else self.on == road
         return on & (shown == shows)
 
 
@@ -129,24 +152,9 @@ def _dense(matrix: Any) -> np.ndarray:
     return np.asarray(matrix.todense())
 
 
-def mark_table(
-    paths: Sequence[Path],
-    events: Sequence[np.ndarray],
-    successes: np.ndarray,
-    failures: np.ndarray,
-    roads: Sequence[Road],
-    tasks: np.ndarray,
-) -> MarkTable:
-    """Return which kinds of run show which marks that more than one run shows.
-
-    Args:
-        paths: How each kind of run goes along its road.
-        events: Its events.
-        successes: How many successes are of each kind (N,).
-        failures: How many failures are.
-        roads: The roads.
-        tasks: The task of each kind, a number from 0 on (N,).
-    """
+def mark_table(kinds: Kinds) -> MarkTable:
+    """Return which kinds of run show which marks that more than one run shows."""
+    events, paths, roads, successes, failures, tasks = kinds
     index: dict[Mark, int] = {}
     rows, columns = [], []
     for i, (path, ids) in enumerate(zip(paths, events, strict=True)):
@@ -165,13 +173,13 @@ def mark_table(
     runs = np.asarray((successes + failures) @ shown).ravel()
     some = sorted(mark for mark, i in index.items() if mark.kind == "holds" or runs[i] >= 2)
     which = np.array([index[mark] for mark in some], int)
-    kinds, n_tasks = np.arange(len(paths)), int(tasks.max(initial=0)) + 1
+    every, n_tasks = np.arange(len(paths)), int(tasks.max(initial=0)) + 1
     by_task = [
-        csr_matrix((numbers.astype(float), (kinds, tasks)), (len(paths), n_tasks))
+        csr_matrix((numbers.astype(float), (every, tasks)), (len(paths), n_tasks))
         for numbers in (successes, failures)
     ]
     on = np.array([path.road for path in paths], int)
-    return MarkTable(tuple(some), shown[:, which], on, *by_task)
+    return MarkTable(kinds, tuple(some), shown[:, which], on, *by_task)
 
 
 def _often(events: Sequence[np.ndarray], runs: np.ndarray) -> list[tuple[Mark, np.ndarray]]:

@@ -17,6 +17,7 @@ from align_rudder.logs import storage
 from align_rudder.logs.chance import fit_chance, weights
 from align_rudder.logs.contrast import contrast
 from align_rudder.logs.divergence import Divergence, divergence_of
+from align_rudder.logs.marks import Kinds
 from align_rudder.logs.roads import Path, Road, best_path, counted, find_roads
 from align_rudder.logs.turns import n_slots, outcome_of, settled, turn_shares
 from align_rudder.logs.variants import Chosen, Variants, choose, outcomes_of, variants_of
@@ -129,8 +130,9 @@ class LogModel(Estimator):
             ]
         )
         good_own, bad_own = (n * own for n in numbers)
-        tasks = variants.tasks if self.within_ else None
-        self.contrast_ = contrast(paths, variants.events, good_own, bad_own, roads, tasks)
+        tasks = variants.tasks if self.within_ else np.zeros(len(variants), int)
+        kinds = Kinds(variants.events, paths, roads, good_own, bad_own, tasks)
+        self.contrast_ = contrast(kinds)
         sums = [
             self._weights(path, ids, group)[0].sum()
             for path, ids, group in zip(paths, variants.events, variants.groups, strict=True)
