@@ -6,8 +6,8 @@ Each line of the list is a name and arguments of `align-rudder diamond train`:
 
     needs --steps 8e6 --seed 11 --demos first.npz --set beside=0.3 goals=checklist revisit=50
 
-What is finished is not run again; what the time stops goes on from its checkpoint, and the table
-has its last evaluation. Lines of --table that are not in the list stay.
+What is finished, here or in the table, is not run again; what the time stops goes on from its
+checkpoint, and the table has its last evaluation. Lines of --table that are not in the list stay.
 """
 
 from __future__ import annotations
@@ -65,29 +65,44 @@ def row_of(name: str, arguments: list[str], folder: Path) -> dict[str, Any] | No
     return row
 
 
-def main(given: Arguments) -> None:
-    """Train, count, write the table."""
-    chains, named = [], settings_in(given.settings)
+def explore(
+    named: dict[str, list[str]], jobs: int, seconds: float, worlds: int, runs: Path, table: Path
+) -> None:
+    """Train settings by their names, count them, write the table.
+
+    Args:
+        named: Arguments of `align-rudder diamond train` for each name.
+        jobs: Trainings at once.
+        seconds: Time after which what still runs is stopped.
+        worlds: New worlds in which each is counted at its end.
+        runs: Folder for the trainings.
+        table: File for the table.
+    """
+    there = table.read_text("utf-8").splitlines() if table.is_file() else []
+    known = {row["name"]: row for row in map(json.loads, there)}
+    chains = []
     for name, arguments in named.items():
-        folder = given.runs / name
+        if known.get(name, {}).get("counts", {}).get("worlds") == worlds:
+            continue  # its agents need not be here
+        folder = runs / name
         demos = arguments.index("--demos") if "--demos" in arguments else len(arguments)
-        judge = ["diamond", "evaluate", str(folder), "--last", "--worlds", str(given.worlds)]
+        judge = ["diamond", "evaluate", str(folder), "--last", "--worlds", str(worlds)]
         train = ["diamond", "train", *arguments, "--out", str(folder)]
         chains.append([train, [*judge, *arguments[demos : demos + 2]]])
     stopped = ""
     try:
-        if failed := run_chains(chains, given.jobs, given.seconds):
+        if failed := run_chains(chains, jobs, seconds):
             stopped = f"{failed} commands failed"
     except KeyboardInterrupt:
         stopped = "stopped; run it again to go on"
-    rows = {name: row_of(name, arguments, given.runs / name) for name, arguments in named.items()}
+    rows = {name: row_of(name, arguments, runs / name) for name, arguments in named.items()}
     rows = {name: row for name, row in rows.items() if row is not None}
-    there = given.table.read_text("utf-8").splitlines() if given.table.is_file() else []
-    kept = [line for line in there if json.loads(line)["name"] not in rows]
-    lines = [*kept, *map(json.dumps, rows.values())]
-    given.table.parent.mkdir(parents=True, exist_ok=True)
-    write_text(given.table, "".join(f"{line}\n" for line in lines))
+    rows = known | rows
+    table.parent.mkdir(parents=True, exist_ok=True)
+    write_text(table, "".join(f"{json.dumps(row)}\n" for row in rows.values()))
     for name, row in rows.items():
+        if name not in named:
+            continue
         counts = row.get("counts", {})
         found = f"{counts['solved']} of {counts['worlds']}" if counts else "not ended"
         steps, solved, worlds = row["curve"][-1]
@@ -100,4 +115,8 @@ def main(given: Arguments) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Arguments))
+    given = tyro.cli(Arguments)
+    explore(
+        *(settings_in(given.settings), given.jobs, given.seconds),
+        *(given.worlds, given.runs, given.table),
+    )
