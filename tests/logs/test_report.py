@@ -8,7 +8,7 @@ from logs.planted import conversation, planted
 from logs.small import case, log_of
 
 from align_rudder.data.logs import Message, RunLog
-from align_rudder.logs import LogModel, report_data
+from align_rudder.logs import LogModel, report_data, table
 from align_rudder.logs.text import as_text
 
 
@@ -155,3 +155,24 @@ def test_only_successes_have_a_road_and_nothing_that_tells():
     assert data["roads"][0]["columns"][0]["failures"]["share"] is None
     assert "no failure leaves the road" in as_text(data)
     assert model.turn_rewards(log.runs[0]) == pytest.approx([1 / 3] * 3)
+
+
+@pytest.mark.parametrize("sure", [table._SURE, -1.0])
+def test_failures_leave_where_it_tells_only_if_their_row_does(made, monkeypatch, sure):
+    """Also where all rows may be chance, whatever was found to be a cause."""
+    log, _ = made
+    monkeypatch.setattr(table, "_SURE", sure)
+    data = report_data(LogModel().fit(log), log)
+    tells = {i for i, row in enumerate(data["divergences"]) if row["telling"]}
+    assert bool(tells) == (sure > 0)
+    counts = dict.fromkeys(data["explained"], 0)
+    for run in data["runs"]:
+        left = run["divergence"]
+        assert left is None or left["telling"] == (left["row"] in tells)
+        if run["outcome"] == "failure":
+            wanted = "none" if left is None else "telling" if left["telling"] else "other"
+            assert run["explains"] == wanted
+            counts[wanted] += run["count"]
+    assert counts == data["explained"]
+    told = sum(data["divergences"][i]["failures"]["count"] for i in tells)
+    assert f"of the failures {told} leave where it tells" in as_text(data)

@@ -20,6 +20,8 @@ __all__ = ["RATE", "Cause", "find_causes", "telling_of"]
 
 RATE = 0.05
 """The rate of false discoveries among what is said to tell."""
+RATE_NEIGHBOURS = 0.01
+"""The same among pairs of neighbours, which are many and say little of why."""
 MOST = 50
 """No more causes than this are looked for."""
 _OVERLAP = 0.9  # what so many of the same failures show says where they left
@@ -55,11 +57,18 @@ class Found(NamedTuple):
     left: np.ndarray
 
 
-def telling_of(test: Exact) -> np.ndarray:
-    """Return which marks tell: false discoveries are counted among those that could be found."""
-    could, out = test.least <= RATE, np.zeros(len(test.p), bool)
-    if could.any():
-        out[could] = false_discovery_control(test.p[could]) <= RATE
+def telling_of(test: Exact, neighbours: np.ndarray) -> np.ndarray:
+    """Return which marks tell: false discoveries are counted among those that could be found.
+
+    Args:
+        test: The test of each.
+        neighbours: Which of them are of neighbours, which are counted by themselves (M,).
+    """
+    out = np.zeros(len(test.p), bool)
+    for some, rate in ((~neighbours, RATE), (neighbours, RATE_NEIGHBOURS)):
+        could = some & (test.least <= rate)
+        if could.any():
+            out[could] = false_discovery_control(test.p[could]) <= rate
     return out
 
 
@@ -75,14 +84,12 @@ def find_causes(seen: MarkTable, candidates: np.ndarray) -> tuple[list[Found], n
     while len(candidates) and len(out) < MOST:
         tables = seen.tables(candidates, left)
         test = exact_test(tables)
-        telling = telling_of(test)
+        telling = telling_of(test, seen.neighbours[candidates])
         if not telling.any():
             break
         candidates, tables = candidates[telling], tables.rows(telling)
-        p, shows = test.p[telling], tables.excess > 0
-        best = _best(seen, candidates, p, shows)
-        best = _exactly(seen, candidates, p, shows, best, left * bad)
-        best = _fewer(seen, candidates, p, shows, best)
+        log_p, shows = test.log_p[telling], tables.excess > 0
+        best = _cause(seen, candidates, log_p, shows, left * bad)
         place, shown = int(candidates[best]), bool(shows[best])
         against = seen.against(place, shown) & left
         mark = seen.marks[place]
@@ -93,24 +100,47 @@ def find_causes(seen: MarkTable, candidates: np.ndarray) -> tuple[list[Found], n
     return out, left
 
 
-def _best(seen: MarkTable, places: np.ndarray, p: np.ndarray, shows: np.ndarray) -> int:
+def _cause(
+    seen: MarkTable, places: np.ndarray, log_p: np.ndarray, shows: np.ndarray, bad: np.ndarray
+) -> int:
+    """Return which mark is the next cause.
+
+    Two neighbours only where they tell far more than anything else: they follow from most causes.
+    """
+    neighbours = np.flatnonzero(seen.neighbours[places])
+    others = np.flatnonzero(~seen.neighbours[places])
+    if len(neighbours):
+        pair = min(neighbours.tolist(), key=lambda i: (log_p[i], not shows[i], places[i]))
+        if not len(others) or _NEARLY * log_p[pair] < log_p[others].min():
+            done = [
+                i for i in neighbours.tolist() if shows[i] and log_p[i] <= _NEARLY * log_p[pair]
+            ]
+            return min(done, key=lambda i: (log_p[i], places[i]), default=pair)
+    best = _best(seen, places, log_p, shows, others.tolist())
+    best = _exactly(seen, places, log_p, shows, best, bad)
+    return _fewer(seen, places, log_p, shows, best)
+
+
+def _best(
+    seen: MarkTable, places: np.ndarray, log_p: np.ndarray, shows: np.ndarray, some: list[int]
+) -> int:
     """Return what tells best; of equals what says most exactly what happens, and the earliest."""
 
     def key(i: int) -> tuple[float, int, int, Mark]:
         mark, shown = seen.marks[places[i]], bool(shows[i])
         n = mark.column
         if mark.kind == "more":  # too often from the first time that is; too seldom below the last
-            return float(p[i]), (0 if n else 2) if shown else 5, n if shown else -n, mark
+            return float(log_p[i]), (0 if n else 2) if shown else 5, n if shown else -n, mark
         kind = 3 if mark.kind == "holds" else 4 if n == ANYWHERE else 1
-        return float(p[i]), kind, n, mark
+        return float(log_p[i]), kind, n, mark
 
-    return min(range(len(places)), key=key)
+    return min(some, key=key)
 
 
 def _exactly(
     seen: MarkTable,
     places: np.ndarray,
-    p: np.ndarray,
+    log_p: np.ndarray,
     shows: np.ndarray,
     best: int,
     bad: np.ndarray,
@@ -131,7 +161,7 @@ def _exactly(
             exact = one.kind == "beside" and one.column >= 0 and one.event == mark.event
         else:
             exact = one[:2] == mark[:2] and one.column < mark.column
-        near = np.log(p[i]) <= _NEARLY * np.log(p[best])
+        near = log_p[i] <= _NEARLY * log_p[best]
         if exact and near and bool(shows[i]) == bool(shows[best]):
             both = (seen.against(int(places[i]), bool(shows[i])) * same).sum()
             if both >= _OVERLAP * same.sum():
@@ -139,7 +169,9 @@ def _exactly(
     return best
 
 
-def _fewer(seen: MarkTable, places: np.ndarray, p: np.ndarray, shows: np.ndarray, best: int) -> int:
+def _fewer(
+    seen: MarkTable, places: np.ndarray, log_p: np.ndarray, shows: np.ndarray, best: int
+) -> int:
     """Return that something is done too seldom, where columns beside each other are the same."""
     mark = seen.marks[places[best]]
     if mark.kind != "holds" or shows[best]:
@@ -151,10 +183,10 @@ def _fewer(seen: MarkTable, places: np.ndarray, p: np.ndarray, shows: np.ndarray
         for i, one in enumerate(seen.marks[place] for place in places.tolist())
         if one.kind == "more" and one.event == mark.event and one.column and not shows[i]
     ]
-    near = [i for i in some if np.log(p[i]) <= _NEARLY * np.log(p[best])]
+    near = [i for i in some if log_p[i] <= _NEARLY * log_p[best]]
     if beside.sum() < 2 or not near:
         return best
-    return min(near, key=lambda i: (p[i], -seen.marks[places[i]].column))
+    return min(near, key=lambda i: (log_p[i], -seen.marks[places[i]].column))
 
 
 def _in_place_of(mark: Mark, shown: bool, bad: np.ndarray, kinds: Kinds) -> int:

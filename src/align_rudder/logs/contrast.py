@@ -13,7 +13,15 @@ import numpy as np
 from scipy.stats import false_discovery_control
 
 from align_rudder.logs.causes import Cause, Found, find_causes, telling_of
-from align_rudder.logs.marks import ANYWHERE, Kinds, Mark, MarkTable, Seen, mark_table
+from align_rudder.logs.marks import (
+    ANYWHERE,
+    NEIGHBOURS,
+    Kinds,
+    Mark,
+    MarkTable,
+    Seen,
+    mark_table,
+)
 from align_rudder.logs.within import Tables, differ_within, exact_test, standard, uneven_p
 
 __all__ = ["Contrast", "contrast"]
@@ -71,13 +79,13 @@ class Contrast:
         others = tuple(
             mark
             for mark, tells in zip(self.marks, self.telling, strict=True)
-            if mark.kind == "beside" or (mark.kind == "more" and tells)
+            if mark.kind in ("beside", *NEIGHBOURS) or (mark.kind == "more" and tells)
         )
         object.__setattr__(self, "_others", others)
 
     @property
     def others(self) -> tuple[Mark, ...]:
-        """The marks that a run need not come by: those beside roads, and of how often that tell."""
+        """The marks that a run need not come by: all but columns, of how often those that tell."""
         return self._others  # pyright: ignore[reportAttributeAccessIssue]
 
     def weight(self, seen: Seen) -> float:
@@ -122,14 +130,17 @@ def contrast(kinds: Kinds) -> Contrast:
     every = np.arange(len(seen.marks))
     tables = seen.tables(every)
     test = exact_test(tables)
-    telling = telling_of(test)
+    pairs = seen.neighbours
+    telling = telling_of(test, pairs)
     causes, left = find_causes(seen, np.flatnonzero(telling))
-    keep = weighs = _kept(seen.marks, test.p, telling, {found.place for found in causes})
+    keep = weighs = _kept(seen.marks, test.log_p, telling, {found.place for found in causes})
     # What is done in place of a step is known by what tells there, though it weighs nothing more.
     keep = keep | (telling & np.array([m.kind == "beside" for m in seen.marks], bool))
     all_test = exact_test(tables.together) if tables.k.shape[1] > 1 else test
-    between = telling_of(all_test) & ~telling
-    uneven = _uneven(tables, telling) if tables.k.shape[1] > 1 else np.zeros(len(every), bool)
+    between = telling_of(all_test, pairs) & ~telling
+    uneven = np.zeros(len(every), bool)
+    if tables.k.shape[1] > 1:
+        uneven[~pairs] = _uneven(tables.rows(~pairs), telling[~pairs])
     keep |= uneven | (between & np.array([m.kind == "more" for m in seen.marks], bool))
     which = np.flatnonzero(keep)
     kept = tables.rows(which)
@@ -170,7 +181,7 @@ def _rest(
     """Return what marks weigh among the runs that causes leave, and causes among those before."""
     yes, no = _weights(seen.tables(which, left), q, r)
     for i, place in enumerate(which.tolist()):
-        if seen.marks[place].kind == "more" or not weighs[i]:
+        if seen.marks[place].kind in ("more", *NEIGHBOURS) or not weighs[i]:
             yes[i] = no[i] = 0.0
     place_of = {place: i for i, place in enumerate(which.tolist())}
     for found in causes:
@@ -204,15 +215,15 @@ def _shares(tables: Tables, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _kept(
-    marks: Sequence[Mark], p: np.ndarray, telling: np.ndarray, causes: set[int]
+    marks: Sequence[Mark], log_p: np.ndarray, telling: np.ndarray, causes: set[int]
 ) -> np.ndarray:
     """Return which marks are kept: columns, and of each event beside roads what tells it best.
 
     That is that it happens where a certain column is due, if that tells as clearly as that it
     happens at all; else the latter, whether it tells or not. Of how often something is done what
-    tells.
+    tells; of neighbours causes alone.
     """
-    values, tells = p.tolist(), telling.tolist()
+    values, tells = log_p.tolist(), telling.tolist()
     anywhere = {
         m.event: value
         for m, value in zip(marks, values, strict=True)
@@ -229,5 +240,7 @@ def _kept(
             out[i] = (tell or mark.column < 0) and (mark.column >= 0) == (mark.event in local)
         elif mark.kind == "more":
             out[i] = tell
+        elif mark.kind in NEIGHBOURS:
+            out[i] = False
         out[i] |= i in causes
     return out

@@ -9,7 +9,7 @@ import numpy as np
 
 from align_rudder.logs.causes import Cause
 from align_rudder.logs.contrast import Contrast
-from align_rudder.logs.marks import ANYWHERE, Mark, Seen, marks_of
+from align_rudder.logs.marks import ANYWHERE, NEIGHBOURS, Mark, Seen, marks_of
 from align_rudder.logs.roads import Path, Road
 
 __all__ = ["COMMON", "Divergence", "Place", "divergence_of"]
@@ -25,14 +25,15 @@ class Place(NamedTuple):
     Attributes:
         how: "leaves" out a column (or does something else), does two things in the wrong "order",
             does something "extra" while a certain column is due, "beside" the road wherever that
-            is or "does" it at all, or does it too "often" or too "seldom".
+            is or "does" it at all, does it too "often" or too "seldom", directly "after" something
+            or never so ("apart"), "last" or "not last".
         road: Which road; -1 for any.
         column: The column that was due; of a wrong order that of what should have come first; -1
             where that does not matter.
         event: What was due, or what is done.
         other: Of a wrong order, what was done first; of something extra what was due then, -1 at
             the end of the road; of too often or too seldom the number of times that is the most or
-            the least; else -1.
+            the least; of directly after or never so what comes before; else -1.
     """
 
     how: str
@@ -49,7 +50,7 @@ class Divergence(NamedTuple):
         place: Where, and how.
         at: The event with which it is known; as many as there are if the run's end tells.
         instead: What was done instead: an event; -1 where the run goes on with a later column; -2
-            where it stops.
+            where it stops. Of what is never directly after something, what it was after.
         telling: Whether failures do so more than successes, beyond chance.
         to_come: The columns that were still to come, the one that was due among them.
         cause: Which of the causes it is; -1 for none.
@@ -102,12 +103,27 @@ def _told(
         place = Place("does", ANYWHERE, ANYWHERE, mark.event)
         at = int(path.passed[mark.column])
         return Divergence(place, at, mark.event, True, _to_come(road, mark.column + 1))
+    if mark.kind in NEIGHBOURS:
+        return _neighbours(cause, seen.at, path, events, road)
     if mark.kind == "more":
         return _times(cause, seen, path, events, road, found)
     if not cause.shown:
         place = Place("leaves", ANYWHERE, ANYWHERE, mark.event)
         return Divergence(place, len(events), GOES_ON, True, ())
     return _beside(cause, seen.at, path, events, road, found)
+
+
+def _neighbours(cause: Cause, at: int, path: Path, events: np.ndarray, road: Road) -> Divergence:
+    """Return the divergence of a run by what comes directly after what."""
+    kind, _, before, event = cause.mark
+    if kind == "last":
+        place = Place("last" if cause.shown else "not last", ANYWHERE, ANYWHERE, event)
+        return Divergence(place, at, STOPS, True, ())
+    if cause.shown:
+        place = Place("after", ANYWHERE, ANYWHERE, event, before)
+        return Divergence(place, at, event, True, _to_come(road, int(path.due[at])))
+    instead = STOPS if at == len(events) else int(events[at - 1]) if at else GOES_ON
+    return Divergence(Place("apart", ANYWHERE, ANYWHERE, event, before), at, instead, True, ())
 
 
 def _times(

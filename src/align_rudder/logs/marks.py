@@ -11,9 +11,20 @@ from scipy.sparse import csr_matrix
 from align_rudder.logs.roads import Path, Road
 from align_rudder.logs.within import Tables
 
-__all__ = ["ANYWHERE", "Kinds", "Mark", "MarkTable", "Seen", "mark_table", "marks_of"]
+__all__ = [
+    "ANYWHERE",
+    "NEIGHBOURS",
+    "Kinds",
+    "Mark",
+    "MarkTable",
+    "Seen",
+    "mark_table",
+    "marks_of",
+]
 
 ANYWHERE = -1
+NEIGHBOURS = ("then", "last")
+"""Kinds of mark that know nothing of roads: what comes directly after what."""
 _THRESHOLDS = 12
 """Of an event that comes many times, so many numbers of times are looked at."""
 
@@ -22,11 +33,12 @@ class Mark(NamedTuple):
     """Something that a run shows or not.
 
     Attributes:
-        kind: "holds" a column, does something "beside" the road, or does something "more" often
-            than so many times, on the road or beside it.
+        kind: "holds" a column, does something "beside" the road, does something "more" often than
+            so many times, on the road or beside it, does one thing directly after another
+            ("then"), or does something "last".
         road: Which road, `ANYWHERE` for any.
         column: The column; of an event beside the road the one that is due, `ANYWHERE` for any; of
-            "more" the number of times that is exceeded.
+            "more" the number of times that is exceeded; of "then" the event before.
         event: The event.
     """
 
@@ -53,6 +65,7 @@ def marks_of(
 ) -> list[Seen]:
     """Return which marks a run shows and which it does not, and when that is known.
 
+    That it does not do one thing directly after another is known when it does it for the last time.
     That a column is not held is known when the run passes it by, or when it ends. That something
     is not done beside the road is known when what was due then is passed.
 
@@ -60,8 +73,8 @@ def marks_of(
         path: How it goes along its road.
         events: Its events (T,).
         roads: The roads.
-        others: Marks beside roads and of how often that are looked for; those beside roads that
-            the run shows are found anyway.
+        others: Marks that are no columns and are looked for; those beside roads that the run shows
+            are found anyway.
     """
     k, n = path.road, len(events)
     out, held = [], path.held
@@ -78,6 +91,13 @@ def marks_of(
             times = np.flatnonzero(events == mark.event)
             exceeds = len(times) > mark.column
             out.append(Seen(mark, exceeds, int(times[mark.column]) if exceeds else -1))
+        elif mark.kind == "last":
+            out.append(Seen(mark, n > 0 and events[-1] == mark.event, n))
+        elif mark.kind == "then":
+            after = np.flatnonzero((events[1:] == mark.event) & (events[:-1] == mark.column)) + 1
+            done = np.flatnonzero(events == mark.event)
+            at = after[0] if len(after) else done[-1] if len(done) else n
+            out.append(Seen(mark, len(after) > 0, int(at)))
         elif mark.road in (k, ANYWHERE) and mark not in shown:
             column = mark.column
             at = -1 if column < 0 else n if column == len(path.passed) else int(path.passed[column])
@@ -140,6 +160,11 @@ class MarkTable(NamedTuple):
             parts += [_dense(shown @ runs), each[np.where(road < 0, n_roads, road)]]
         return Tables(*parts)
 
+    @property
+    def neighbours(self) -> np.ndarray:
+        """Which marks are of neighbours (M,)."""
+        return np.array([mark.kind in NEIGHBOURS for mark in self.marks], bool)
+
     def against(self, i: int, shows: bool) -> np.ndarray:
         """Return which kinds show a mark, or do not though they are on its road (N,)."""
         shown = _dense(self.shown[:, [i]]).ravel().astype(bool)
@@ -165,13 +190,14 @@ def mark_table(kinds: Kinds) -> MarkTable:
             if seen.shown:
                 rows.append(i)
                 columns.append(place)
-    for mark, some in _often(events, successes + failures):
+    runs = successes + failures
+    for mark, some in (*_often(events, runs), *_neighbours(events, runs)):
         index[mark] = len(index)
-        rows += some.tolist()
+        rows += list(some)
         columns += [index[mark]] * len(some)
     shown = csr_matrix((np.ones(len(rows)), (rows, columns)), (len(paths), len(index)))
-    runs = np.asarray((successes + failures) @ shown).ravel()
-    some = sorted(mark for mark, i in index.items() if mark.kind == "holds" or runs[i] >= 2)
+    showing = np.asarray(runs @ shown).ravel()
+    some = sorted(mark for mark, i in index.items() if mark.kind == "holds" or showing[i] >= 2)
     which = np.array([index[mark] for mark in some], int)
     every, n_tasks = np.arange(len(paths)), int(tasks.max(initial=0)) + 1
     by_task = [
@@ -211,3 +237,15 @@ def _often(events: Sequence[np.ndarray], runs: np.ndarray) -> list[tuple[Mark, n
             if len(showing):
                 out.append((Mark("more", ANYWHERE, int(n), event), showing))
     return out
+
+
+def _neighbours(events: Sequence[np.ndarray], runs: np.ndarray) -> list[tuple[Mark, list[int]]]:
+    """Return marks of what comes directly after what, and the kinds that show each."""
+    out: dict[Mark, list[int]] = {}
+    for i, (ids, n) in enumerate(zip(events, runs, strict=True)):
+        if n and len(ids):
+            pairs = set(zip(ids[:-1].tolist(), ids[1:].tolist(), strict=True))
+            found = [Mark("then", ANYWHERE, first, second) for first, second in pairs]
+            for mark in (*found, Mark("last", ANYWHERE, ANYWHERE, int(ids[-1]))):
+                out.setdefault(mark, []).append(i)
+    return list(out.items())

@@ -16,7 +16,7 @@ from align_rudder.files import read_json, write_json
 from align_rudder.logs.causes import Cause
 from align_rudder.logs.chance import Chance
 from align_rudder.logs.contrast import Contrast
-from align_rudder.logs.marks import Mark
+from align_rudder.logs.marks import NEIGHBOURS, Mark
 from align_rudder.logs.roads import Road
 
 __all__ = ["KIND", "load", "save"]
@@ -150,12 +150,13 @@ def _road(data: dict[str, Any], n: int) -> Road:
 
 def _mark(data: list[Any], roads: list[Road], n: int) -> Mark:
     kind, road, column, event = data
-    if kind not in ("holds", "beside", "more"):
+    if kind not in ("holds", "beside", "more", *NEIGHBOURS):
         raise ValueError(f"{kind!r} is no kind of mark")
     k = _of(road, int)
-    if kind == "more" and k == -1:
-        return Mark(kind, k, _index(column, 10**9), _index(event, n))
-    if not -1 <= k < len(roads) or (k < 0 and (kind != "beside" or column != -1)):
+    if kind in ("more", "then") and k == -1:
+        most = 10**9 if kind == "more" else n
+        return Mark(kind, k, _index(column, most), _index(event, n))
+    if not -1 <= k < len(roads) or (k < 0 and (kind not in ("beside", "last") or column != -1)):
         raise ValueError(f"there is no road {road}")
     most = 0 if k < 0 else len(roads[k]) + (kind == "beside")
     if k >= 0:

@@ -181,6 +181,12 @@ def _does(place: Place, ways: Counter[int], symbols: Sequence[str]) -> str:
         return f"do {name}, wherever it comes"
     if place.how == "beside":
         return f"do {name} where their road has none"
+    if place.how == "after":
+        return f"do {name} directly after {symbols[place.other]}"
+    if place.how == "apart":
+        return _apart(place, ways, symbols)
+    if place.how in ("last", "not last"):
+        return f"end with {name}" if place.how == "last" else f"do not end with {name}"
     if place.how == "extra":
         due = f"where {symbols[place.other]} is due" if place.other >= 0 else "at the end"
         return f"do {name} {due}"
@@ -193,3 +199,13 @@ def _does(place: Place, ways: Counter[int], symbols: Sequence[str]) -> str:
             told = {GOES_ON: "go on without it", STOPS: "stop"}.get(way)
             parts.append(f"{n:,} {told or f'do {symbols[way]} instead'}")
     return f"leave out {name}" + (f": {', '.join(parts)}" if parts else "")
+
+
+def _apart(place: Place, ways: Counter[int], symbols: Sequence[str]) -> str:
+    """Return that something is never done directly after another, and what it is done after."""
+    parts = []
+    for way, n in sorted((+ways).items(), key=lambda item: (-item[1], item[0]))[:3]:
+        told = {GOES_ON: "begin with it", STOPS: "never do it"}.get(way)
+        parts.append(f"{n:,} {told or f'do it after {symbols[way]}'}")
+    said = f"never do {symbols[place.event]} directly after {symbols[place.other]}"
+    return said + (f": {', '.join(parts)}" if parts else "")

@@ -7,10 +7,12 @@ the test of Cochran, Mantel and Haenszel.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp
 from scipy.stats import hypergeom
 
@@ -18,7 +20,8 @@ from align_rudder.logs.shares import differ, fisher, least_p
 
 __all__ = ["Tables", "differ_within", "exact_test", "standard", "uneven_p"]
 
-_LEAST = 1e-300  # no p is smaller: a logarithm is taken of it
+_LEAST = 1e-290  # below this p is 0 for a computer, and its logarithm is summed by itself
+_STEEP = 60.0  # no logarithm of odds is steeper
 _ODDS = np.linspace(-10, 10, 81)  # logarithms of odds ratios
 _GRID = 0.05  # the statistic of `uneven_p` is rounded to this
 _MOST = 30.0  # and a task has no more of it than this
@@ -67,11 +70,13 @@ class Exact(NamedTuple):
         p: Two-sided: twice the smaller tail, at most 1 (M,).
         more: One-sided: that no larger share of the failures show it (M,).
         least: The least two-sided p that is possible (Tarone), (M,).
+        log_p: The logarithm of p, also where p is too small to be told from 0 (M,).
     """
 
     p: np.ndarray
     more: np.ndarray
     least: np.ndarray
+    log_p: np.ndarray
 
 
 def exact_test(tables: Tables) -> Exact:
@@ -98,11 +103,16 @@ def exact_test(tables: Tables) -> Exact:
         def known(p: np.ndarray) -> np.ndarray:
             return np.where(some, p, 1.0)
 
-        p = np.maximum(fisher(k, n, j, m), _LEAST)
-        return Exact(known(p), known(_tail(k, n, j, m)), known(least_p(k, n, j, m)))
-    cache: dict[bytes, np.ndarray] = {}
-    rows = [_tails(tables, i, cache) for i in range(len(tables.k))]
-    return Exact(*np.array(rows).reshape(-1, 3).T)
+        p = known(fisher(k, n, j, m))
+        more, least = known(_tail(k, n, j, m)), known(least_p(k, n, j, m))
+    else:
+        cache: dict[bytes, np.ndarray] = {}
+        rows = [_tails(tables, i, cache) for i in range(len(tables.k))]
+        p, more, least = np.array(rows).reshape(-1, 3).T
+    log_p = np.log(np.maximum(p, _LEAST))
+    for i in np.flatnonzero(p <= _LEAST).tolist():
+        log_p[i] = _log_p(*(part[i] for part in tables))
+    return Exact(p, more, least, log_p)
 
 
 def _tail(k: np.ndarray, n: np.ndarray, j: np.ndarray, m: np.ndarray) -> np.ndarray:
@@ -114,7 +124,7 @@ def _tails(tables: Tables, i: int, cache: dict[bytes, np.ndarray]) -> tuple[floa
     pmf, t = _sum_of(tables, i, cache)
     low, high = float(pmf[: t + 1].sum()), float(pmf[t:].sum())
     least = 2 * min(float(pmf[0]), float(pmf[-1]))
-    p = 1.0 if len(pmf) == 1 else max(min(1.0, 2 * min(low, high)), _LEAST)
+    p = 1.0 if len(pmf) == 1 else min(1.0, 2 * min(low, high))
     return p, min(low, 1.0), 1.0 if len(pmf) == 1 else min(1.0, least)
 
 
@@ -142,13 +152,50 @@ def hypergeometric(n: int, m: int, shown: int) -> np.ndarray:
         >>> hypergeometric(2, 2, 1).tolist()
         [0.5, 0.5]
     """
+    out = np.exp(_log_hypergeometric(n, m, shown))
+    return out / out.sum()
+
+
+def _log_hypergeometric(n: int, m: int, shown: int) -> np.ndarray:
     x = np.arange(max(0, shown - m), min(shown, n) + 1)
 
     def choose(a: int, b: np.ndarray) -> np.ndarray:
         return gammaln(a + 1) - gammaln(b + 1) - gammaln(a - b + 1)
 
-    out = np.exp(choose(n, x) + choose(m, shown - x) - choose(n + m, np.array(shown)))
-    return out / out.sum()
+    return choose(n, x) + choose(m, shown - x) - choose(n + m, np.array(shown))
+
+
+def _log_p(k: np.ndarray, n: np.ndarray, j: np.ndarray, m: np.ndarray) -> float:
+    """Return the logarithm of the two-sided p of one mark, however small.
+
+    Notes:
+        The distribution of each task is multiplied by e^{c x} and normalised, with the c that makes
+        the sum's mean what was seen. Then nothing near it is too small for a number, and the tail
+        is weighed back.
+    """
+    k, n, j, m = (part.astype(int) for part in (k, n, j, m))
+    shown = k + j
+    says = (n > 0) & (m > 0) & (shown > 0) & (shown < n + m)
+    logs = [_log_hypergeometric(*one) for one in np.stack([n, m, shown], 1)[says].tolist()]
+    t = int((k - np.maximum(0, shown - m))[says].sum())
+
+    def tilted(c: float) -> list[np.ndarray]:
+        return [log + c * np.arange(len(log)) for log in logs]
+
+    def mean(c: float) -> float:
+        return sum(float(np.exp(one - logsumexp(one)) @ np.arange(len(one))) for one in tilted(c))
+
+    if not mean(-_STEEP) < t < mean(_STEEP):  # all that show it, or none, are of one outcome
+        edge = 0 if t <= mean(-_STEEP) else -1
+        return min(0.0, math.log(2) + sum(float(log[edge]) for log in logs))
+    c = float(brentq(lambda c: mean(c) - t, -_STEEP, _STEEP))
+    wholes = [float(logsumexp(one)) for one in tilted(c)]
+    pmf = _convolved(np.exp(one - z) for one, z in zip(tilted(c), wholes, strict=True))
+    x = np.arange(len(pmf))
+    tail = x <= t if c < 0 else x >= t
+    with np.errstate(divide="ignore"):
+        p = sum(wholes) + float(logsumexp((np.log(pmf) - c * x)[tail]))
+    return min(0.0, math.log(2) + p)
 
 
 def _convolved(parts: Iterable[np.ndarray]) -> np.ndarray:
