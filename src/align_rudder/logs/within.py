@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp
 from scipy.stats import hypergeom
 
@@ -183,19 +182,27 @@ def _log_p(k: np.ndarray, n: np.ndarray, j: np.ndarray, m: np.ndarray) -> float:
         return [log + c * np.arange(len(log)) for log in logs]
 
     def mean(c: float) -> float:
-        return sum(float(np.exp(one - logsumexp(one)) @ np.arange(len(one))) for one in tilted(c))
+        return sum(float(np.exp(one - _sum(one)) @ np.arange(len(one))) for one in tilted(c))
 
-    if not mean(-_STEEP) < t < mean(_STEEP):  # all that show it, or none, are of one outcome
-        edge = 0 if t <= mean(-_STEEP) else -1
+    low, high = -_STEEP, _STEEP
+    if not mean(low) < t < mean(high):  # all that show it, or none, are of one outcome
+        edge = 0 if t <= mean(low) else -1
         return min(0.0, math.log(2) + sum(float(log[edge]) for log in logs))
-    c = float(brentq(lambda c: mean(c) - t, -_STEEP, _STEEP))
-    wholes = [float(logsumexp(one)) for one in tilted(c)]
-    pmf = _convolved(np.exp(one - z) for one, z in zip(tilted(c), wholes, strict=True))
+    while high - low > 1e-3:
+        c = (low + high) / 2
+        low, high = (c, high) if mean(c) < t else (low, c)
+    wholes = [_sum(one) for one in tilted(low)]
+    pmf = _convolved(np.exp(one - z) for one, z in zip(tilted(low), wholes, strict=True))
     x = np.arange(len(pmf))
-    tail = x <= t if c < 0 else x >= t
+    tail = x <= t if low < 0 else x >= t
     with np.errstate(divide="ignore"):
-        p = sum(wholes) + float(logsumexp((np.log(pmf) - c * x)[tail]))
+        p = sum(wholes) + _sum((np.log(pmf) - low * x)[tail])
     return min(0.0, math.log(2) + p)
+
+
+def _sum(logs: np.ndarray) -> float:
+    """Return the logarithm of a sum, of the logarithms of its parts."""
+    return float(np.logaddexp.reduce(logs))
 
 
 def _convolved(parts: Iterable[np.ndarray]) -> np.ndarray:
