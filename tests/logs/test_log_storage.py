@@ -93,6 +93,8 @@ def test_a_function_cannot_be_saved(tmp_path):
         lambda d: d["causes"].append([0, 1, -1]),
         lambda d: d["within"].pop(),
         lambda d: d["marks"].append(["more", -1, -3, 0]),
+        lambda d: d["marks"].append(["after", -1, 10_000, 0]),
+        lambda d: d["marks"].append(["last", 0, 0, 0]),
         lambda d: d["tasks"].append(["a", 1]),
         lambda d: d.update(compared=1),
     ],

@@ -1,7 +1,7 @@
 """Exact tests within tasks, against all ways to deal the outcomes out."""
 
 from itertools import combinations, product
-from math import comb
+from math import comb, log
 
 import numpy as np
 import pytest
@@ -48,6 +48,48 @@ def test_p_is_the_share_of_all_ways_to_deal_the_outcomes_within_tasks(tasks):
     assert test.more[0] == pytest.approx(low)
     extremes = min((sums == sums.min()).mean(), (sums == sums.max()).mean())
     assert test.least[0] == pytest.approx(min(1, 2 * extremes))
+
+
+def exactly(tasks):
+    """Return the logarithm of p, from whole numbers of any size."""
+    ways = [1]
+    for k, n, j, m in tasks:
+        shown = k + j
+        some = range(max(0, shown - m), min(shown, n) + 1)
+        each, new = (
+            [comb(n, x) * comb(m, shown - x) for x in some],
+            [0] * (len(ways) + len(some) - 1),
+        )
+        for a, one in enumerate(ways):
+            for b, other in enumerate(each):
+                new[a + b] += one * other
+        ways = new
+    t = sum(k - max(0, k + j - m) for k, _, j, m in tasks)
+    tail, whole = min(sum(ways[: t + 1]), sum(ways[t:])), sum(ways)
+    return min(0.0, (np.log(2) + log(tail) - log(whole)))
+
+
+@pytest.mark.parametrize(
+    "tasks",
+    [
+        [(10, 3000, 1900, 2000)],
+        [(0, 3000, 2000, 2000)],
+        [(2990, 3000, 10, 2000)],
+        [(5, 300, 290, 300), (9, 200, 280, 300), (3, 9, 1, 9)],
+        [(0, 300, 300, 300), (0, 200, 300, 300)],
+        [(1, 400, 250, 260), (0, 1, 1, 1), (7, 300, 290, 300)],
+    ],
+)
+def test_a_p_that_is_too_small_for_a_number_has_a_logarithm(tasks):
+    test = exact_test(tables(tasks))
+    assert test.log_p[0] == pytest.approx(exactly(tasks), rel=1e-9)
+    assert test.log_p[0] < -250
+
+
+@settings(max_examples=60, deadline=None)
+@given(strata(most=12))
+def test_the_logarithm_is_that_of_p(tasks):
+    assert exact_test(tables(tasks)).log_p[0] == pytest.approx(exactly(tasks), abs=1e-9)
 
 
 @given(strata(most=30, tasks=1), st.integers(0, 9), st.integers(1, 9))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import false_discovery_control
 
-from align_rudder.logs.marks import ANYWHERE, Kinds, Mark, MarkTable
+from align_rudder.logs.marks import ANYWHERE, NEIGHBOURS, Kinds, Mark, MarkTable
 from align_rudder.logs.within import Exact, exact_test
 
 __all__ = ["RATE", "Cause", "find_causes", "telling_of"]
@@ -84,11 +84,11 @@ def find_causes(seen: MarkTable, candidates: np.ndarray) -> tuple[list[Found], n
     while len(candidates) and len(out) < MOST:
         tables = seen.tables(candidates, left)
         test = exact_test(tables)
-        telling = telling_of(test, seen.neighbours[candidates])
+        pairs, shows = seen.neighbours[candidates], tables.excess > 0
+        telling = telling_of(test, pairs) & (shows | ~pairs)
         if not telling.any():
             break
-        candidates, tables = candidates[telling], tables.rows(telling)
-        log_p, shows = test.log_p[telling], tables.excess > 0
+        candidates, log_p, shows = candidates[telling], test.log_p[telling], shows[telling]
         best = _cause(seen, candidates, log_p, shows, left * bad)
         place, shown = int(candidates[best]), bool(shows[best])
         against = seen.against(place, shown) & left
@@ -105,17 +105,17 @@ def _cause(
 ) -> int:
     """Return which mark is the next cause.
 
-    Two neighbours only where they tell far more than anything else: they follow from most causes.
+    What comes directly after what only where it tells far more than anything else: most causes
+    bring new neighbours. What is done rather than what is not, if it is nearly as sure.
     """
-    neighbours = np.flatnonzero(seen.neighbours[places])
-    others = np.flatnonzero(~seen.neighbours[places])
+    kinds = np.array([seen.marks[place].kind for place in places.tolist()])
+    neighbours = np.flatnonzero(np.isin(kinds, NEIGHBOURS))
+    others = np.flatnonzero(~np.isin(kinds, NEIGHBOURS))
     if len(neighbours):
-        pair = min(neighbours.tolist(), key=lambda i: (log_p[i], not shows[i], places[i]))
-        if not len(others) or _NEARLY * log_p[pair] < log_p[others].min():
-            done = [
-                i for i in neighbours.tolist() if shows[i] and log_p[i] <= _NEARLY * log_p[pair]
-            ]
-            return min(done, key=lambda i: (log_p[i], places[i]), default=pair)
+        surest = log_p[neighbours].min()
+        if not len(others) or _NEARLY * surest < log_p[others].min():
+            near = neighbours[log_p[neighbours] <= _NEARLY * surest]
+            return min(near.tolist(), key=lambda i: (kinds[i] == "apart", log_p[i], places[i]))
     best = _best(seen, places, log_p, shows, others.tolist())
     best = _exactly(seen, places, log_p, shows, best, bad)
     return _fewer(seen, places, log_p, shows, best)

@@ -25,8 +25,8 @@ class Place(NamedTuple):
     Attributes:
         how: "leaves" out a column (or does something else), does two things in the wrong "order",
             does something "extra" while a certain column is due, "beside" the road wherever that
-            is or "does" it at all, does it too "often" or too "seldom", directly "after" something
-            or never so ("apart"), "last" or "not last".
+            is or "does" it at all, does it too "often" or too "seldom", directly "after" something,
+            but never so ("apart"), or "last".
         road: Which road; -1 for any.
         column: The column that was due; of a wrong order that of what should have come first; -1
             where that does not matter.
@@ -117,13 +117,10 @@ def _neighbours(cause: Cause, at: int, path: Path, events: np.ndarray, road: Roa
     """Return the divergence of a run by what comes directly after what."""
     kind, _, before, event = cause.mark
     if kind == "last":
-        place = Place("last" if cause.shown else "not last", ANYWHERE, ANYWHERE, event)
-        return Divergence(place, at, STOPS, True, ())
-    if cause.shown:
-        place = Place("after", ANYWHERE, ANYWHERE, event, before)
-        return Divergence(place, at, event, True, _to_come(road, int(path.due[at])))
-    instead = STOPS if at == len(events) else int(events[at - 1]) if at else GOES_ON
-    return Divergence(Place("apart", ANYWHERE, ANYWHERE, event, before), at, instead, True, ())
+        return Divergence(Place(kind, ANYWHERE, ANYWHERE, event), at, STOPS, True, ())
+    instead = event if kind == "after" else int(events[at - 1]) if at else GOES_ON
+    place = Place(kind, ANYWHERE, ANYWHERE, event, before)
+    return Divergence(place, at, instead, True, _to_come(road, int(path.due[at])))
 
 
 def _times(

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 ANYWHERE = -1
-NEIGHBOURS = ("then", "last")
+NEIGHBOURS = ("after", "apart", "last")
 """Kinds of mark that know nothing of roads: what comes directly after what."""
 _THRESHOLDS = 12
 """Of an event that comes many times, so many numbers of times are looked at."""
@@ -34,11 +34,11 @@ class Mark(NamedTuple):
 
     Attributes:
         kind: "holds" a column, does something "beside" the road, does something "more" often than
-            so many times, on the road or beside it, does one thing directly after another
-            ("then"), or does something "last".
+            so many times, on the road or beside it, does one thing directly "after" another, does
+            it but never directly after that ("apart"), or does something "last".
         road: Which road, `ANYWHERE` for any.
         column: The column; of an event beside the road the one that is due, `ANYWHERE` for any; of
-            "more" the number of times that is exceeded; of "then" the event before.
+            "more" the number of times that is exceeded; of "after" and "apart" the event before.
         event: The event.
     """
 
@@ -65,7 +65,7 @@ def marks_of(
 ) -> list[Seen]:
     """Return which marks a run shows and which it does not, and when that is known.
 
-    That it does not do one thing directly after another is known when it does it for the last time.
+    That something is never done directly after another is known when it is done for the last time.
     That a column is not held is known when the run passes it by, or when it ends. That something
     is not done beside the road is known when what was due then is passed.
 
@@ -92,12 +92,15 @@ def marks_of(
             exceeds = len(times) > mark.column
             out.append(Seen(mark, exceeds, int(times[mark.column]) if exceeds else -1))
         elif mark.kind == "last":
-            out.append(Seen(mark, n > 0 and events[-1] == mark.event, n))
-        elif mark.kind == "then":
-            after = np.flatnonzero((events[1:] == mark.event) & (events[:-1] == mark.column)) + 1
+            out.append(Seen(mark, n > 0 and int(events[-1]) == mark.event, n))
+        elif mark.kind in NEIGHBOURS:
             done = np.flatnonzero(events == mark.event)
-            at = after[0] if len(after) else done[-1] if len(done) else n
-            out.append(Seen(mark, len(after) > 0, int(at)))
+            after = [t for t in done.tolist() if t and events[t - 1] == mark.column]
+            if mark.kind == "after":
+                out.append(Seen(mark, len(after) > 0, after[0] if after else -1))
+            else:
+                apart = len(done) > 0 and not after
+                out.append(Seen(mark, apart, int(done[-1]) if apart else -1))
         elif mark.road in (k, ANYWHERE) and mark not in shown:
             column = mark.column
             at = -1 if column < 0 else n if column == len(path.passed) else int(path.passed[column])
@@ -191,7 +194,7 @@ def mark_table(kinds: Kinds) -> MarkTable:
                 rows.append(i)
                 columns.append(place)
     runs = successes + failures
-    for mark, some in (*_often(events, runs), *_neighbours(events, runs)):
+    for mark, some in (*_often(events, runs), *_neighbours(events, successes, failures)):
         index[mark] = len(index)
         rows += list(some)
         columns += [index[mark]] * len(some)
@@ -239,13 +242,28 @@ def _often(events: Sequence[np.ndarray], runs: np.ndarray) -> list[tuple[Mark, n
     return out
 
 
-def _neighbours(events: Sequence[np.ndarray], runs: np.ndarray) -> list[tuple[Mark, list[int]]]:
-    """Return marks of what comes directly after what, and the kinds that show each."""
-    out: dict[Mark, list[int]] = {}
-    for i, (ids, n) in enumerate(zip(events, runs, strict=True)):
+def _neighbours(
+    events: Sequence[np.ndarray], successes: np.ndarray, failures: np.ndarray
+) -> list[tuple[Mark, Sequence[int]]]:
+    """Return marks of what comes directly after what, and the kinds that show each.
+
+    That one thing is never done directly after another only where half of the successes that do it
+    do so.
+    """
+    after: dict[tuple[int, int], list[int]] = {}
+    does: dict[int, list[int]] = {}
+    last: dict[int, list[int]] = {}
+    for i, (ids, n) in enumerate(zip(events, successes + failures, strict=True)):
         if n and len(ids):
-            pairs = set(zip(ids[:-1].tolist(), ids[1:].tolist(), strict=True))
-            found = [Mark("then", ANYWHERE, first, second) for first, second in pairs]
-            for mark in (*found, Mark("last", ANYWHERE, ANYWHERE, int(ids[-1]))):
-                out.setdefault(mark, []).append(i)
-    return list(out.items())
+            for pair in set(zip(ids[:-1].tolist(), ids[1:].tolist(), strict=True)):
+                after.setdefault(pair, []).append(i)
+            for event in set(ids.tolist()):
+                does.setdefault(event, []).append(i)
+            last.setdefault(int(ids[-1]), []).append(i)
+    out: list[tuple[Mark, Sequence[int]]] = []
+    for (first, second), some in after.items():
+        out.append((Mark("after", ANYWHERE, first, second), some))
+        if successes[some].sum() >= 0.5 * successes[does[second]].sum():
+            others = sorted(set(does[second]) - set(some))
+            out.append((Mark("apart", ANYWHERE, first, second), others))
+    return out + [(Mark("last", ANYWHERE, ANYWHERE, event), some) for event, some in last.items()]

@@ -71,8 +71,8 @@ def report_data(
           failures}], to_come: columns, parts: [{road, column, failures, successes}], says}. how:
           "leaves" out the symbol that was due, does "other" before it ("order"), does it as
           something "extra" while "other" was due, "beside" any road or wherever it comes ("does"),
-          more "often" than "other" times or fewer ("seldom"), directly "after" "other" or never so
-          ("apart"), as its "last" event or "not last". way: "event", "stops", "goes on".
+          more "often" than "other" times or fewer ("seldom"), directly "after" "other", but never
+          so ("apart"), or as its "last" event. way: "event", "stops", "goes on".
           Within tasks the numbers in "says" are those of "within".
         - explained: failures with a telling divergence, with another one, with none; "alone", of
           tasks without any success, which are held against other tasks' roads.

@@ -153,7 +153,7 @@ def _mark(data: list[Any], roads: list[Road], n: int) -> Mark:
     if kind not in ("holds", "beside", "more", *NEIGHBOURS):
         raise ValueError(f"{kind!r} is no kind of mark")
     k = _of(road, int)
-    if kind in ("more", "then") and k == -1:
+    if kind in ("more", "after", "apart") and k == -1:
         most = 10**9 if kind == "more" else n
         return Mark(kind, k, _index(column, most), _index(event, n))
     if not -1 <= k < len(roads) or (k < 0 and (kind not in ("beside", "last") or column != -1)):

@@ -185,8 +185,8 @@ def _does(place: Place, ways: Counter[int], symbols: Sequence[str]) -> str:
         return f"do {name} directly after {symbols[place.other]}"
     if place.how == "apart":
         return _apart(place, ways, symbols)
-    if place.how in ("last", "not last"):
-        return f"end with {name}" if place.how == "last" else f"do not end with {name}"
+    if place.how == "last":
+        return f"end with {name}"
     if place.how == "extra":
         due = f"where {symbols[place.other]} is due" if place.other >= 0 else "at the end"
         return f"do {name} {due}"
@@ -205,7 +205,7 @@ def _apart(place: Place, ways: Counter[int], symbols: Sequence[str]) -> str:
     """Return that something is never done directly after another, and what it is done after."""
     parts = []
     for way, n in sorted((+ways).items(), key=lambda item: (-item[1], item[0]))[:3]:
-        told = {GOES_ON: "begin with it", STOPS: "never do it"}.get(way)
-        parts.append(f"{n:,} {told or f'do it after {symbols[way]}'}")
-    said = f"never do {symbols[place.event]} directly after {symbols[place.other]}"
+        told = "begin with it" if way == GOES_ON else f"do it after {symbols[way]}"
+        parts.append(f"{n:,} {told}")
+    said = f"do {symbols[place.event]}, but never directly after {symbols[place.other]}"
     return said + (f": {', '.join(parts)}" if parts else "")

@@ -13,9 +13,8 @@ function leftWords(run) {
   if (left.how === "often") return `left the road: did ${nameOf(left.symbol)} more than ${times}`;
   if (left.how === "seldom") return `left the road: did ${nameOf(left.symbol)} fewer than ${times}`;
   if (left.how === "after") return `left the road: did ${nameOf(left.symbol)} directly after ${nameOf(left.other)}`;
-  if (left.how === "apart") return `left the road: never did ${nameOf(left.symbol)} directly after ${nameOf(left.other)}`;
+  if (left.how === "apart") return `left the road: did ${nameOf(left.symbol)}, never directly after ${nameOf(left.other)}`;
   if (left.how === "last") return `left the road: ended with ${nameOf(left.symbol)}`;
-  if (left.how === "not last") return `left the road: did not end with ${nameOf(left.symbol)}`;
   if (left.how === "does") return `left the road: did ${nameOf(left.symbol)}`;
   if (left.how === "beside") return `left the road: did ${nameOf(left.symbol)} where the road has none`;
   if (left.how === "extra") return `left the road: did ${nameOf(left.instead)} ${due === null ? "at the end" : `where ${name} was due`}`;
