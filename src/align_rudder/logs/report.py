@@ -74,8 +74,8 @@ def report_data(
           more "often" than "other" times or fewer ("seldom"), directly "after" "other" or never so
           ("apart"), as its "last" event or "not last". way: "event", "stops", "goes on".
           Within tasks the numbers in "says" are those of "within".
-        - explained: failures with a telling divergence, with another one, with none; "alone", of
-          tasks without any success, which are held against other tasks' roads.
+        - explained: failures that left in a row that tells, in one that may be chance, that did not
+          leave; "alone", of tasks without any success, which are held against other tasks' roads.
         - runs: one for all runs with the same events, task and outcome, failures last: {id, count,
           group, outcome ("success", "failure", "unknown"), return, road, events, columns (None:
           beside), chances: of success, before the first event, after each and at the end,
@@ -103,8 +103,11 @@ def report_data(
         (r["how"], r["symbol"], -1 if r["other"] is None else r["other"], r["cause"]): i
         for i, r in enumerate(table)
     }
+    for kind in kinds:
+        kind.row = None if (left := kind.reading.divergence) is None else rows.get(row_key(left))
+        kind.explains = _explains(kind, model, table)
     budget = _Texts(most_text, all_text)
-    runs = [_run(kind, i, model, rows, budget) for i, kind in enumerate(kinds)]
+    runs = [_run(kind, i, model, budget) for i, kind in enumerate(kinds)]
     names = list(dict.fromkeys(run.group for run in log.runs))
     return {
         "version": VERSION,
@@ -128,17 +131,19 @@ def report_data(
         "roads": [_road(model, k, kinds) for k in range(len(model.roads_))],
         **_often(model),
         "divergences": table,
-        "explained": _explained(kinds, model),
+        "explained": _explained(kinds),
         "runs": runs,
     }
 
 
 class _Kind:
-    """Runs with the same events, task and outcome."""
+    """Runs with the same events, task and outcome; the row they are in, and what that explains."""
 
     def __init__(self, run: Run, reading: Reading) -> None:
         self.run, self.reading = run, reading
         self.runs: list[tuple[Run, np.ndarray]] = []
+        self.row: int | None = None
+        self.explains = "none"
 
     @property
     def count(self) -> int:
@@ -321,23 +326,23 @@ def _often(model: LogModel) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _explained(kinds: Sequence[_Kind], model: LogModel) -> dict[str, int]:
+def _explained(kinds: Sequence[_Kind]) -> dict[str, int]:
     out = Counter({"telling": 0, "other": 0, "none": 0, "alone": 0})
     for kind in kinds:
-        out[_explains(kind, model)] += kind.failures
+        out[kind.explains] += kind.failures
     return dict(out)
 
 
-def _explains(kind: _Kind, model: LogModel) -> str:
-    left = kind.reading.divergence
+def _explains(kind: _Kind, model: LogModel, table: Sequence[Mapping[str, Any]]) -> str:
+    """Return which of "explained" a kind of run is: where it left tells if its row does."""
     if model.within_ and not model.outcomes_.get(kind.run.group, (1, 1))[0]:
         return "alone"
-    return "none" if left is None else "telling" if left.telling else "other"
+    if kind.reading.divergence is None:
+        return "none"
+    return "telling" if kind.row is not None and table[kind.row]["telling"] else "other"
 
 
-def _run(
-    kind: _Kind, i: int, model: LogModel, rows: Mapping[Any, int], texts: _Texts
-) -> dict[str, Any]:
+def _run(kind: _Kind, i: int, model: LogModel, texts: _Texts) -> dict[str, Any]:
     run, (events, path, values, left) = kind.run, kind.reading
     outcome = {True: "success", False: "failure", None: "unknown"}[run.success]
     return {
@@ -350,8 +355,8 @@ def _run(
         "events": events.ids.tolist(),
         "columns": [None if c < 0 else c for c in path.columns.tolist()],
         "chances": [round(v, 4) for v in values.tolist()],
-        "divergence": None if left is None else _divergence(left, rows),
-        "explains": _explains(kind, model) if run.success is False else None,
+        "divergence": None if left is None else _divergence(left, kind),
+        "explains": kind.explains if run.success is False else None,
         "each": _each(kind, model, texts),
     }
 
@@ -385,15 +390,15 @@ def _turns(
     return [[t, round(float(r), 6)] for t, r in zip(run.turns, rewards, strict=True)]
 
 
-def _divergence(left: Divergence, rows: Mapping[Any, int]) -> dict[str, Any]:
+def _divergence(left: Divergence, kind: _Kind) -> dict[str, Any]:
     return {
-        "row": rows.get(row_key(left)),
+        "row": kind.row,
         "how": left.place.how,
         "column": left.place.column,
         "symbol": left.place.event,
         "other": None if left.place.other < 0 else left.place.other,
         "at": left.at,
         "instead": left.instead if left.instead >= 0 else None,
-        "telling": left.telling,
+        "telling": kind.explains == "telling",
         "to_come": list(left.to_come),
     }
