@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from align_rudder.data.logs import Run, RunLog
+from align_rudder.data.logs.events import arguments_of
 from align_rudder.logs.divergence import COMMON, Divergence
+from align_rudder.logs.hints import lone_symbols, what_else
 from align_rudder.logs.marks import ANYWHERE, Mark
 from align_rudder.logs.model import LogModel, Reading
 from align_rudder.logs.shares import share_data
@@ -45,6 +47,8 @@ def report_data(
           successes and failures, successes, failures: of those, alone: failures of tasks without
           any success, alone_tasks}.
         - faults: what could not be read, and why, a line each.
+        - notes: what was assumed of the log, a line each.
+        - hints: what else could become an event, where nothing tells; a line each.
         - options: events, per_group.
         - symbols: the name of each event.
         - groups: for each task {name, runs, successes (a share), divergences (as below, of this
@@ -122,8 +126,10 @@ def report_data(
         },
         "within": _within(model) if model.within_ else None,
         "faults": list(log.faults),
+        "notes": list(log.notes),
+        "hints": _hints(model, log, kinds, table),
         "options": {
-            "events": model.events if isinstance(model.events, str) else "a function",
+            "events": _said(model.events),
             "per_group": model.per_group,
         },
         "symbols": symbols,
@@ -275,6 +281,27 @@ def _at_all(kinds: Sequence[_Kind], event: int) -> dict[str, Any]:
     does = np.array([event in k.reading.events.ids for k in kinds], bool)
     (n_s, n_f), (good, bad) = numbers.sum(axis=0), numbers[does].sum(axis=0)
     return {"successes": share_data(good, n_s), "failures": share_data(bad, n_f)}
+
+
+def _hints(
+    model: LogModel, log: RunLog, kinds: Sequence[_Kind], table: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Return what to say of the choice of events: what else could tell, what cannot."""
+    if not (log.successes and log.failures):
+        return []
+    mixed = any(good and bad for good, bad in model.outcomes_.values())
+    tells = any(row["telling"] for row in table) or (model.within_ and not mixed)
+    known = range(len(model.symbols_))
+    symbols = [(set(kind.reading.events.ids.tolist()) & set(known), kind.count) for kind in kinds]
+    hints = [
+        what_else(log.runs) if model.events == "tool" and not tells else "",
+        lone_symbols(symbols, _said(model.events), bool(arguments_of(model.events))),
+    ]
+    return [hint for hint in hints if hint]
+
+
+def _said(events: Any) -> str:
+    return events if isinstance(events, str) else "a function"
 
 
 def _within(model: LogModel) -> dict[str, int]:

@@ -113,17 +113,18 @@ def read_log(
 
 def _given(paths: Any) -> list[str | os.PathLike[str]]:
     """Return paths as a list; an error if there is none, or something else among them."""
-    several = isinstance(paths, Iterable) and not isinstance(paths, str | bytes | os.PathLike)
-    given = list(paths) if several else [paths]
+    given: list[Any] = [paths]
+    if isinstance(paths, Iterable) and not isinstance(paths, str | bytes | os.PathLike):
+        given = list(paths)
     if not given:
         raise ValueError("no file was given; give files or folders of runs")
-    for one in given:
-        if not isinstance(one, str | os.PathLike):
+    for path in given:
+        if not isinstance(path, str | os.PathLike):
             raise ValueError(
-                f"paths: {short(repr(one), 60)} is no path; give a file or folder of runs, or "
+                f"paths: {short(repr(path), 60)} is no path; give a file or folder of runs, or "
                 "several in a list"
             )
-        if not os.fspath(one):
+        if not os.fspath(path):
             raise ValueError("paths: one is empty; give a file or folder, '.' for this folder")
     return given
 
