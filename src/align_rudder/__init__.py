@@ -6,6 +6,9 @@ imported when it is first used.
 
 from __future__ import annotations
 
+from align_rudder import _interrupted  # noqa: F401 - first, as what follows takes a while
+
+# isort: split
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

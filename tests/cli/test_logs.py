@@ -80,6 +80,28 @@ def test_a_page_holds_what_was_found(files, capsys):
     assert shown["log"] == json.loads(out.read_text())
 
 
+def test_an_empty_path_is_refused(files, capsys):
+    folder, _ = files
+    assert run("logs", folder / "runs", "") == 2
+    assert "one is empty; give a file or folder" in capsys.readouterr().err
+
+
+def test_what_was_assumed_is_told_in_terminal_page_and_json(tmp_path, capsys):
+    rewards = [1.0] * 6 + [0.5] * 6 + [0.0] * 6
+    path, page, out = tmp_path / "x.jsonl", tmp_path / "x.html", tmp_path / "x.json"
+    path.write_text("\n".join(json.dumps({"events": ["a"], "reward": r}) for r in rewards))
+    assert run("logs", path, "-o", page, "--json", out) == 0
+    note = "6 runs have reward 0.5, neither 0 nor 1: say which succeeded, such as --success "
+    note += "'reward >= 1'"
+    assert f"note: {note}\n" in capsys.readouterr().out
+    assert json.loads(out.read_text())["notes"] == [note]
+    shown = json.loads(Parsed(page.read_text("utf-8")).scripts["data"])
+    assert shown["finding"]["notes"] == [note]
+    path.write_text(path.read_text().replace("1.0", "0.9"))
+    assert run("logs", path) == 2
+    assert "12 runs have reward from 0.5 to 0.9" in capsys.readouterr().out
+
+
 def test_a_broken_file_is_named_and_the_others_are_read(files, capsys):
     folder, _ = files
     assert run("logs", folder / "broken.json", folder / "runs") == 0
@@ -240,14 +262,17 @@ def test_what_was_written_into_the_folder_is_not_read(files, capsys):
     runs = folder / "runs"
     out = ("--json", runs / "found.json", "--model", runs / "m.json", "-o", runs / "r.html")
     assert run("logs", runs, *out) == 0
-    first = (runs / "found.json").read_text()
+    first = json.loads((runs / "found.json").read_text())
     turns = ("-o", runs / "turns.jsonl", "--json", runs / "turns.json")
     assert run("redistribute", runs / "m.json", runs, "--turns", *turns) == 0
     assert len(turns_of(runs / "turns.jsonl")) == 100
     capsys.readouterr()
     assert run("logs", runs, *out) == 0
     shown = capsys.readouterr().out
-    assert (runs / "found.json").read_text() == first
+    again = json.loads((runs / "found.json").read_text())
+    assert sum("is not read" in note for note in again.pop("notes")) == 4
+    assert first.pop("notes") == []
+    assert again == first
     assert "left out" not in shown
     for name in ("found.json", "m.json", "turns.json", "turns.jsonl"):
         assert f"{name} is not read" in shown

@@ -1,6 +1,7 @@
 """The door of the command line: light to open, and no mistake ends in a traceback."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -31,6 +32,23 @@ def test_importing_and_help_load_nothing_heavy_and_are_quick(code):
     seconds, loaded = json.loads(shown.stdout.splitlines()[-1])
     assert not set(loaded) & set(HEAVY)
     assert seconds < 2 * 0.6  # twice what it takes at most on an idle machine
+
+
+@pytest.mark.parametrize("module", ["gymnasium", "tyro"])
+def test_an_interrupt_while_it_loads_is_told_in_a_line(tmp_path, module):
+    """A library that takes the interrupt for a fault of its own stands for the slow imports."""
+    text = "import os, signal\ntry: os.kill(os.getpid(), signal.SIGINT)\n"
+    (tmp_path / f"{module}.py").write_text(text + "except BaseException: raise ImportError")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+
+    def started(*command):
+        program = [sys.executable, *command, "show", "x.npz"]
+        return subprocess.run(program, capture_output=True, text=True, env=environment)
+
+    done = started("-m", "align_rudder")
+    assert (done.returncode, done.stderr) == (130, "interrupted; begin again\n")
+    # In other programs than ours it stays an exception.
+    assert started("-c", "import align_rudder.cli.main").stderr.endswith("ImportError\n")
 
 
 def test_a_mistake_of_ours_is_one_line_too_and_says_how_to_see_more(monkeypatch, capsys):

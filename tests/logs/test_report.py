@@ -128,6 +128,12 @@ def test_the_tables_of_a_terminal_say_what_the_data_says(made):
     assert len(bars) == len(data["roads"][0]["funnel"])
 
 
+def test_notes_are_in_the_data():
+    log = log_of(("a b", True, 4), ("a", False, 4))
+    noted = replace(log, notes=("the order is that of the lines",))
+    assert report_data(LogModel().fit(log), noted)["notes"] == ["the order is that of the lines"]
+
+
 def test_an_event_that_the_model_does_not_know_is_called_so():
     model = LogModel().fit(log_of(("a b c", True, 6), ("a c", False, 6)))
     (run,) = report_data(model, RunLog((case("a new c", False),)))["runs"]

@@ -14,6 +14,7 @@ LAYERS = [
     {
         "_compile",
         "_display",
+        "_interrupted",
         "_estimator",
         "_moved",
         "_registration",

@@ -49,6 +49,8 @@ class Logs:
         check_least(self, strategies=1)
         event_chooser(self.events)
         log = read_log(self.runs, self.success, self.group, columns_of(self.column))
+        for note in log.notes:
+            print(f"note: {visible(note)}")
         model = LogModel(self.events, per_group=self.per_task, strategies=self.strategies).fit(log)
         data = report_data(model, log)
         if self.model is not None:
@@ -58,8 +60,6 @@ class Logs:
             from align_rudder.show.logs import write_page
 
             write_page(self.output, data)
-        for note in log.notes:
-            print(f"note: {visible(note)}")
         print(visible(as_text(data, groups=self.per_task), keep="\n"))
         print()
         for path in filter(None, (self.json, self.model)):

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import tyro
 
 import align_rudder
+from align_rudder._interrupted import SAID, loaded
 from align_rudder._warnings import AlignRudderWarning
 from align_rudder.cli.demo import Demo
 from align_rudder.cli.diamond import Diamond
@@ -86,6 +87,7 @@ def _main(args: list[str] | None) -> int:
         warnings.simplefilter("always", AlignRudderWarning)
         warnings.showwarning = _show_warning
         try:
+            loaded()
             parsed.command.run()
             sys.stdout.flush()
         except BrokenPipeError:
@@ -94,7 +96,7 @@ def _main(args: list[str] | None) -> int:
                     print(f"stopped, as nobody reads the output; {kept}", file=sys.stderr)
             raise
         except KeyboardInterrupt as error:
-            print(f"interrupted; {kept if goes_on else 'begin again'}", file=sys.stderr)
+            print(f"interrupted; {kept}" if goes_on else SAID, file=sys.stderr)
             return exit_status(error)
         except Exception as error:
             if os.environ.get(_TRACEBACK):

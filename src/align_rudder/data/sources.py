@@ -136,7 +136,7 @@ def _is_log(path: Path) -> bool:
         return name.endswith(ENDINGS) and path.exists()
     with contextlib.suppress(OSError, ValueError):
         line = next((one for one in read_text(path).split("\n") if one.strip()), "")
-        return is_run(parse_json(line, constants=True))
+        return is_run(parse_json(line, constants=True, halves=True))
     return False
 
 

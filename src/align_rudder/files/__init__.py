@@ -23,6 +23,7 @@ from align_rudder.files.npz import Archive, load_npz, map_npy, read_header, save
 from align_rudder.files.reading import (
     check_depth,
     check_file,
+    mended,
     parse_json,
     read_json,
     read_text,
@@ -73,6 +74,7 @@ __all__ = [
     "kind_like",
     "load_npz",
     "map_npy",
+    "mended",
     "parse_json",
     "read_header",
     "read_json",

@@ -15,10 +15,19 @@ import numpy as np
 
 from align_rudder.files.kinds import Anything, Kind, shown
 
-__all__ = ["check_depth", "check_file", "parse_json", "read_json", "read_text", "said_of"]
+__all__ = [
+    "check_depth",
+    "check_file",
+    "mended",
+    "parse_json",
+    "read_json",
+    "read_text",
+    "said_of",
+]
 
 _MAX_TEXT, _MAX_JSON = 2**31, 2**28
 _MAX_DEPTH = 200
+_HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
@@ -76,12 +85,15 @@ def read_text(
         ) from error
 
 
-def parse_json(text: str, *, constants: bool = False, depth: int = _MAX_DEPTH) -> Any:
+def parse_json(
+    text: str, *, constants: bool = False, halves: bool = False, depth: int = _MAX_DEPTH
+) -> Any:
     """Return the value of a JSON text, or raise a `ValueError`.
 
     Args:
         text: The text.
         constants: Whether NaN and Infinity, which Python writes but JSON does not know, are taken.
+        halves: Whether half a surrogate pair, such as a cut emoji leaves, is taken as U+FFFD.
         depth: How deep its lists and objects may be nested.
     """
     check_depth(text, depth)
@@ -94,7 +106,7 @@ def parse_json(text: str, *, constants: bool = False, depth: int = _MAX_DEPTH) -
     try:
         value = json.loads(text, parse_constant=constant, object_pairs_hook=_object)
         if r"\ud" in text.lower():  # half a surrogate pair is no text
-            json.dumps(value, ensure_ascii=False).encode()
+            value = _whole(value, halves)
     except (UnicodeError, RecursionError) as error:
         raise ValueError(f"it is no JSON text: {error}") from error
     except ValueError as error:
@@ -102,6 +114,33 @@ def parse_json(text: str, *, constants: bool = False, depth: int = _MAX_DEPTH) -
             raise
         most = sys.get_int_max_str_digits()
         raise ValueError(f"it holds a whole number of more than {most:,} digits") from None
+    return value
+
+
+def _whole(value: Any, halves: bool) -> Any:
+    """Return a value whose texts can be written; halves of surrogate pairs are mended if asked."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        if not halves:
+            raise
+        return mended(value)
+    return value
+
+
+def mended(value: Any) -> Any:
+    r"""Return a value of JSON with U+FFFD in place of each half of a surrogate pair.
+
+    Example:
+        >>> mended({"a": ["cut \ud83d", 1]}) == {"a": ["cut \ufffd", 1]}
+        True
+    """
+    if isinstance(value, str):
+        return _HALF.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [mended(one) for one in value]
+    if isinstance(value, dict):
+        return _object([(mended(name), mended(one)) for name, one in value.items()])
     return value
 
 

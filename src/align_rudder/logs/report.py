@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from align_rudder.data.logs import Run, RunLog
+from align_rudder.data.logs.events import arguments_of
 from align_rudder.logs.divergence import COMMON, Divergence
+from align_rudder.logs.hints import lone_symbols, what_else
 from align_rudder.logs.marks import ANYWHERE, Mark
 from align_rudder.logs.model import LogModel, Reading
 from align_rudder.logs.shares import share_data
@@ -45,6 +47,8 @@ def report_data(
           successes and failures, successes, failures: of those, alone: failures of tasks without
           any success, alone_tasks}.
         - faults: what could not be read, and why, a line each.
+        - notes: what was assumed of the log, a line each.
+        - hints: what else could become an event, where nothing tells; a line each.
         - options: events, per_group.
         - symbols: the name of each event.
         - groups: for each task {name, runs, successes (a share), divergences (as below, of this
@@ -74,8 +78,8 @@ def report_data(
           more "often" than "other" times or fewer ("seldom"), directly "after" "other", but never
           so ("apart"), or as its "last" event. way: "event", "stops", "goes on".
           Within tasks the numbers in "says" are those of "within".
-        - explained: failures with a telling divergence, with another one, with none; "alone", of
-          tasks without any success, which are held against other tasks' roads.
+        - explained: failures that left in a row that tells, in one that may be chance, that did not
+          leave; "alone", of tasks without any success, which are held against other tasks' roads.
         - runs: one for all runs with the same events, task and outcome, failures last: {id, count,
           group, outcome ("success", "failure", "unknown"), return, road, events, columns (None:
           beside), chances: of success, before the first event, after each and at the end,
@@ -103,8 +107,11 @@ def report_data(
         (r["how"], r["symbol"], -1 if r["other"] is None else r["other"], r["cause"]): i
         for i, r in enumerate(table)
     }
+    for kind in kinds:
+        kind.row = None if (left := kind.reading.divergence) is None else rows.get(row_key(left))
+        kind.explains = _explains(kind, model, table)
     budget = _Texts(most_text, all_text)
-    runs = [_run(kind, i, model, rows, budget) for i, kind in enumerate(kinds)]
+    runs = [_run(kind, i, model, budget) for i, kind in enumerate(kinds)]
     names = list(dict.fromkeys(run.group for run in log.runs))
     return {
         "version": VERSION,
@@ -119,8 +126,10 @@ def report_data(
         },
         "within": _within(model) if model.within_ else None,
         "faults": list(log.faults),
+        "notes": list(log.notes),
+        "hints": _hints(model, log, kinds, table),
         "options": {
-            "events": model.events if isinstance(model.events, str) else "a function",
+            "events": _said(model.events),
             "per_group": model.per_group,
         },
         "symbols": symbols,
@@ -128,17 +137,19 @@ def report_data(
         "roads": [_road(model, k, kinds) for k in range(len(model.roads_))],
         **_often(model),
         "divergences": table,
-        "explained": _explained(kinds, model),
+        "explained": _explained(kinds),
         "runs": runs,
     }
 
 
 class _Kind:
-    """Runs with the same events, task and outcome."""
+    """Runs with the same events, task and outcome; the row they are in, and what that explains."""
 
     def __init__(self, run: Run, reading: Reading) -> None:
         self.run, self.reading = run, reading
         self.runs: list[tuple[Run, np.ndarray]] = []
+        self.row: int | None = None
+        self.explains = "none"
 
     @property
     def count(self) -> int:
@@ -272,6 +283,27 @@ def _at_all(kinds: Sequence[_Kind], event: int) -> dict[str, Any]:
     return {"successes": share_data(good, n_s), "failures": share_data(bad, n_f)}
 
 
+def _hints(
+    model: LogModel, log: RunLog, kinds: Sequence[_Kind], table: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Return what to say of the choice of events: what else could tell, what cannot."""
+    if not (log.successes and log.failures):
+        return []
+    mixed = any(good and bad for good, bad in model.outcomes_.values())
+    tells = any(row["telling"] for row in table) or (model.within_ and not mixed)
+    known = range(len(model.symbols_))
+    symbols = [(set(kind.reading.events.ids.tolist()) & set(known), kind.count) for kind in kinds]
+    hints = [
+        what_else(log.runs) if model.events == "tool" and not tells else "",
+        lone_symbols(symbols, _said(model.events), bool(arguments_of(model.events))),
+    ]
+    return [hint for hint in hints if hint]
+
+
+def _said(events: Any) -> str:
+    return events if isinstance(events, str) else "a function"
+
+
 def _within(model: LogModel) -> dict[str, int]:
     mixed = [(good, bad) for good, bad in model.outcomes_.values() if good and bad]
     alone = [bad for good, bad in model.outcomes_.values() if not good]
@@ -321,23 +353,23 @@ def _often(model: LogModel) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _explained(kinds: Sequence[_Kind], model: LogModel) -> dict[str, int]:
+def _explained(kinds: Sequence[_Kind]) -> dict[str, int]:
     out = Counter({"telling": 0, "other": 0, "none": 0, "alone": 0})
     for kind in kinds:
-        out[_explains(kind, model)] += kind.failures
+        out[kind.explains] += kind.failures
     return dict(out)
 
 
-def _explains(kind: _Kind, model: LogModel) -> str:
-    left = kind.reading.divergence
+def _explains(kind: _Kind, model: LogModel, table: Sequence[Mapping[str, Any]]) -> str:
+    """Return which of "explained" a kind of run is: where it left tells if its row does."""
     if model.within_ and not model.outcomes_.get(kind.run.group, (1, 1))[0]:
         return "alone"
-    return "none" if left is None else "telling" if left.telling else "other"
+    if kind.reading.divergence is None:
+        return "none"
+    return "telling" if kind.row is not None and table[kind.row]["telling"] else "other"
 
 
-def _run(
-    kind: _Kind, i: int, model: LogModel, rows: Mapping[Any, int], texts: _Texts
-) -> dict[str, Any]:
+def _run(kind: _Kind, i: int, model: LogModel, texts: _Texts) -> dict[str, Any]:
     run, (events, path, values, left) = kind.run, kind.reading
     outcome = {True: "success", False: "failure", None: "unknown"}[run.success]
     return {
@@ -350,8 +382,8 @@ def _run(
         "events": events.ids.tolist(),
         "columns": [None if c < 0 else c for c in path.columns.tolist()],
         "chances": [round(v, 4) for v in values.tolist()],
-        "divergence": None if left is None else _divergence(left, rows),
-        "explains": _explains(kind, model) if run.success is False else None,
+        "divergence": None if left is None else _divergence(left, kind),
+        "explains": kind.explains if run.success is False else None,
         "each": _each(kind, model, texts),
     }
 
@@ -385,15 +417,15 @@ def _turns(
     return [[t, round(float(r), 6)] for t, r in zip(run.turns, rewards, strict=True)]
 
 
-def _divergence(left: Divergence, rows: Mapping[Any, int]) -> dict[str, Any]:
+def _divergence(left: Divergence, kind: _Kind) -> dict[str, Any]:
     return {
-        "row": rows.get(row_key(left)),
+        "row": kind.row,
         "how": left.place.how,
         "column": left.place.column,
         "symbol": left.place.event,
         "other": None if left.place.other < 0 else left.place.other,
         "at": left.at,
         "instead": left.instead if left.instead >= 0 else None,
-        "telling": left.telling,
+        "telling": kind.explains == "telling",
         "to_come": list(left.to_come),
     }

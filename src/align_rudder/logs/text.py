@@ -35,6 +35,7 @@ def as_text(
     if data["between"]:
         parts.append("\n".join(_between(data)))
     parts.append("\n".join(_table(data, rows)))
+    parts += data["hints"]
     if data["uneven"] and not data["options"]["per_group"]:
         parts.append(_uneven(data))
     if groups and data["groups"]:

@@ -339,7 +339,7 @@ def test_bad_files_and_runs_are_named_and_the_others_go_on(tmp_path):
     written(tmp_path / "none.json", {"a": 1})
     written(tmp_path / "half.json", [CHAT, {"x": 1}, [{"role": "user"}, 3]])
     written(tmp_path / "lines.jsonl", '["a"]\n{"events": [\n["b"]\n{"event": 1}')
-    (tmp_path / "cut.xes.gz").write_bytes(gzip.compress(XES.encode())[:-40])
+    (tmp_path / "cut.xes.gz").write_bytes(gzip.compress(XES.encode())[:40])
     log = read_log(tmp_path)
     assert len(log) == 1 + 1 + 2
     assert len(log.faults) == 1 + 1 + 2 + 2 + 1
@@ -347,13 +347,12 @@ def test_bad_files_and_runs_are_named_and_the_others_go_on(tmp_path):
         assert sum(name in fault for fault in log.faults) == 1
     assert sum("half.json, run 2" in fault for fault in log.faults) == 1
     assert sum("half.json, run 3" in fault for fault in log.faults) == 1
-    assert sum("lines.jsonl, line 2: it is not JSON" in fault for fault in log.faults) == 1
+    assert sum("lines.jsonl, line 2: it ends in the middle of" in f for f in log.faults) == 1
     assert sum("lines.jsonl, line 4" in fault for fault in log.faults) == 1
 
 
 GOOD = [{"messages": CHAT, "reward": i % 2} for i in range(4)]
 BAD = {
-    "half a surrogate pair": '{"messages": [], "x": "\\ud83d"}',
     "an entry twice": '{"messages": [], "x": 1, "x": 2}',
     "a number that is too long": '{"messages": [], "x": ' + "9" * 5000 + "}",
     "too deep": '{"messages": [], "x": ' + "[" * 300 + "]" * 300 + "}",
@@ -380,9 +379,32 @@ def test_one_bad_run_of_a_list_leaves_the_others(tmp_path, bad, form, at):
 
 
 def test_a_bad_message_is_no_reason_to_read_half_a_run(tmp_path):
-    text = json.dumps(CHAT).replace("Where to?", "\\ud83d")
-    with pytest.raises(ValueError, match="surrogates"):
+    text = json.dumps(CHAT).replace('"Where to?"', "9" * 5000)
+    with pytest.raises(ValueError, match="a whole number of more than"):
         read_log(written(tmp_path / "x.json", text))
+
+
+@pytest.mark.parametrize("form", ["x.json", "x.jsonl", "x.traj"])
+def test_half_an_emoji_is_no_reason_to_lose_a_run(tmp_path, form):
+    """Loggers that cut a text may cut a surrogate pair, in JSON and in the arguments in it."""
+    half = "\\ud83d"
+    steps = [
+        {"role": "assistant", "content": "ok \U0001f600 @", "tool_calls": [call("a@", {"q@": "@"})]}
+    ]
+    if form == "x.traj":
+        steps = [{"action": "ls @", "observation": "@", "thought": "ok \U0001f600 @"}]
+    text = json.dumps({"trajectory" if form == "x.traj" else "messages": steps, "by@": "@"})
+    text = text.replace('\\"@', f'\\"\\{half}').replace("@", half)
+    log = read_log(written(tmp_path / form, text))
+    assert log.faults == ()
+    (run,) = log.runs
+    assert run.fields == {"by\ufffd": "\ufffd"}
+    assert run.messages[0].text.startswith("ok \U0001f600 \ufffd")
+    (entry,) = run.entries
+    if form != "x.traj":
+        assert (entry.name, entry.arguments) == ("a\ufffd", {"q\ufffd": "\ufffd"})
+    assert "ls \ufffd" in entry.arguments.values() or form != "x.traj"
+    json.dumps(repr(run), ensure_ascii=False).encode()
 
 
 def test_a_line_that_is_no_text_leaves_the_others(tmp_path):
@@ -443,7 +465,7 @@ BOMB = """<?xml version="1.0"?><!DOCTYPE log [<!ENTITY a "aaaaaaaaaa">
     [
         ("a.xes", BOMB, "declares the entity 'a'"),
         ("a.xes", "<html></html>", "begins with <html>"),
-        ("a.xes", XES.replace("</log>", ""), "damaged or no XES"),
+        ("a.xes", XES.split("</trace>")[0], "damaged or no XES"),
         ("a.xes", "<log></log>", "a.xes: it holds no run"),
         ("a.csv", "", "none of its columns"),
         ("a.csv", "case,activity\n", "holds no event"),
@@ -454,6 +476,11 @@ BOMB = """<?xml version="1.0"?><!DOCTYPE log [<!ENTITY a "aaaaaaaaaa">
         ("a.csv", "case,activity,time\na,b,20/05/2024\n", "--column dates=dmy"),
         ("a.csv", 'case,activity\na,"b\nc,d\n', "line 2 has a quote that is not closed"),
         ("a.json", "[]", "holds no run"),
+        ("a.json", " \n", "it is empty; write it again"),
+        ("a.json", json.dumps([CHAT])[:300], "\"fun'; write it again, whole"),
+        ("a.json", '["a"]\n["b"]', "a file with one in each line is named .jsonl"),
+        ("a.json", '{"messages": tr', "it ends in the middle of '{\"messages\": tr'"),
+        ("a.json", "{'messages': []}", "it is no JSON: Expecting property name"),
         ("a.json", "[[]]", "run 1"),
         ("a.json", '[{"role": "assistant", "tool_calls": [{"id": 1}]}]', "no function with a name"),
         ("a.json", '[{"role": "assistant", "tool_calls": 5}]', "are no list"),
@@ -477,6 +504,25 @@ def test_files_that_are_not_there(tmp_path):
         read_log(tmp_path)
     with pytest.raises(ValueError, match="no file was given"):
         read_log([])
+    for empty in ("", [""], [tmp_path, ""]):
+        with pytest.raises(ValueError, match=r"one is empty; give a file or folder, '\.' for"):
+            read_log(empty)
+    for given, said in ((None, "None"), (3, "3"), ([tmp_path, 3], "3"), (b"x", "b'x'")):
+        with pytest.raises(ValueError, match=f"paths: {said} is no path; give a file or folder"):
+            read_log(given)
+
+
+def test_several_faults_are_told_apart(tmp_path):
+    for i in range(7):
+        written(tmp_path / f"{i}.json", "")
+    with pytest.raises(ValueError, match="no run could be read") as error:
+        read_log(tmp_path)
+    _, *lines, last = str(error.value).split("\n  ")
+    assert lines == [
+        f"({i + 1}) {tmp_path / f'{i}.json'}: it is empty; write it again, with its runs"
+        for i in range(5)
+    ]
+    assert last == "and 2 more"
 
 
 @pytest.mark.parametrize("name", ["chat.json", "tau.json", "x.traj", "x.xes", "x.csv", "x.jsonl"])

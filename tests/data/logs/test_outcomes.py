@@ -192,3 +192,20 @@ def test_what_a_function_may_say(tmp_path, said, wanted):
 def test_what_a_function_may_not_say(tmp_path, said):
     with pytest.raises(ValueError, match=r"function of success returned .* for x\.jsonl: 1; True"):
         read_log(lines(tmp_path / "x.jsonl", *RUNS), success=lambda run: said)
+
+
+@pytest.mark.parametrize(
+    ("values", "note"),
+    [
+        ([1, 0.5, 0.5, 0], "2 runs have reward 0.5, neither 0 nor 1: {} 'reward >= 1'"),
+        ([0.9, 0.2], "2 runs have reward from 0.2 to 0.9, neither 0 nor 1: {} 'reward >= 0.9'"),
+        ([0, 7, "1.0"], "1 run has reward 7, neither 0 nor 1: {} 'reward >= 1'"),
+        ([0, "half"], "1 run has reward half, neither true nor false: {} 'reward == VALUE'"),
+    ],
+)
+def test_outcomes_that_say_neither_are_said(tmp_path, values, note):
+    path = lines(tmp_path / "x.jsonl", *({"events": ["a"], "reward": value} for value in values))
+    log = read_log(path)
+    assert log.notes == (note.format("say which succeeded, such as --success"),)
+    assert str(len(log.unknown)) == note[0]
+    assert read_log(path, success="reward == 1").notes == ()

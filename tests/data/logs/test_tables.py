@@ -132,3 +132,13 @@ def test_dates_say_their_order_in_a_table(tmp_path):
     for order, wanted in (("dmy", ["first", "last"]), ("mdy", ["last", "first"])):
         (run,) = read_log(path, columns={"dates": order}).runs
         assert [entry.name for entry in run.entries] == wanted
+
+
+def test_times_with_and_without_zone_in_one_case_are_said(tmp_path):
+    times = {"a": "2024-01-01 08:30", "b": "2024-01-01T10:00+02:00"}
+    lines = [f"{case},{name},{when},x" for case in range(3) for name, when in times.items()]
+    note = read_log(table(tmp_path / "x.csv", *lines)).notes[-1]
+    assert "case '0' has times with a zone and times without, as have 2 more cases" in note
+    assert "taken as UTC" in note
+    notes = read_log(table(tmp_path / "y.csv", lines[0], lines[3])).notes
+    assert not any("zone" in note for note in notes)

@@ -95,6 +95,23 @@ def test_a_bad_trace_leaves_the_others(tmp_path, bad, why):
     assert f"x.xes, trace '2' is left out: {why}" in fault
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_that_ends_too_early_keeps_its_whole_traces(tmp_path, packed):
+    names = [f"{i}" * 40 for i in range(400)]
+    content = log_of(*[[event(name)] for name in names]).encode()
+    path = tmp_path / f"x.xes{'.gz' * packed}"
+    whole = gzip.compress(content) if packed else content
+    path.write_bytes(whole[: 2 * len(whole) // 3])
+    log = read_log(path)
+    n = len(log)
+    assert 200 < n < 300 or packed
+    assert 0 < n < 400
+    assert [run.entries[0].name for run in log.runs] == names[:n]
+    (fault,) = log.faults
+    assert f"what follows trace {n} is lost, as it is damaged: " in fault
+    assert "write it again, whole" in fault
+
+
 def test_one_attribute_has_a_bound(tmp_path):
     """A small file that unpacks to one huge attribute is refused before all of it is unpacked."""
     path = tmp_path / "x.xes.gz"

@@ -106,6 +106,16 @@ def test_what_was_left_out_is_told():
     assert "1 of 62 runs have no outcome" in whats
 
 
+def test_what_was_assumed_and_what_else_could_tell_are_told():
+    hints = ["nothing tells with --events tool; --events tool:x adds arguments", "all are alone"]
+    data = {**data_of("grouped"), "notes": ["by its name"], "hints": hints}
+    finding = page_data(data)["finding"]
+    assert finding["notes"] == ["by its name"]
+    told = [(one["what"], one["do"]) for one in finding["warnings"]]
+    assert ("Nothing tells with --events tool.", "--events tool:x adds arguments.") in told
+    assert ("All are alone.", "") in told
+
+
 def test_data_of_another_form_is_refused_and_nothing_is_written(tmp_path):
     with pytest.raises(ValueError, match="data of version 9 is not known"):
         write_page(tmp_path / "p.html", {**data_of("planted"), "version": 9})

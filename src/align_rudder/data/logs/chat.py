@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from align_rudder.data.logs.runs import Entry, Message, Run
+from align_rudder.files import mended
 
 __all__ = ["is_run", "run_of"]
 
@@ -140,7 +141,7 @@ def _calls(message: Mapping[str, Any], i: int) -> list[tuple[str, Any, Any]]:
 def _arguments(given: Any) -> dict[str, Any]:
     if isinstance(given, str):
         try:
-            given = json.loads(given) if given.strip() else {}
+            given = mended(json.loads(given)) if given.strip() else {}
         except (ValueError, RecursionError):
             return {"arguments": given}  # the model wrote no JSON: that is what happened
     return given if isinstance(given, dict) else {} if given is None else {"arguments": given}

@@ -9,7 +9,7 @@ from typing import Any
 from align_rudder.data.logs.runs import Entry, Run
 from align_rudder.text import short
 
-__all__ = ["check_arguments", "event_chooser"]
+__all__ = ["arguments_of", "check_arguments", "event_chooser", "value_text"]
 
 _FORM = (
     "give 'tool' (names of tools or activities), 'tool:ARGUMENT,ARGUMENT' (with these arguments), "
@@ -44,7 +44,7 @@ def event_chooser(
             return f"{entry.name} says" if messages else None
         if not tools:
             return None
-        given = [f"{a}={_said(entry.arguments[a])}" for a in arguments if a in entry.arguments]
+        given = [f"{a}={value_text(entry.arguments[a])}" for a in arguments if a in entry.arguments]
         symbol = f"{entry.name}({', '.join(given)})" if given else entry.name
         return f"{symbol}, error" if errors and entry.error else symbol
 
@@ -58,7 +58,7 @@ def check_arguments(events: str | Callable[[Entry], Hashable | None], runs: Iter
         events: The choice; see `event_chooser`.
         runs: The runs.
     """
-    if callable(events) or not (wanted := _parts(events)[1]):
+    if not (wanted := arguments_of(events)):
         return
     there: dict[str, None] = {}
     for run in runs:
@@ -70,6 +70,16 @@ def check_arguments(events: str | Callable[[Entry], Hashable | None], runs: Iter
             f"events={events!r}: no tool or activity has the argument {missing[0]!r}; there are: "
             f"{said}"
         )
+
+
+def arguments_of(events: str | Callable[[Entry], Hashable | None]) -> tuple[str, ...]:
+    """Return the arguments that a choice of events names.
+
+    Example:
+        >>> arguments_of("tool:cabin,seats+error"), arguments_of("tool")
+        (('cabin', 'seats'), ())
+    """
+    return () if callable(events) else _parts(events)[1]
 
 
 def _parts(events: str) -> tuple[bool, tuple[str, ...], bool, bool]:
@@ -113,5 +123,6 @@ def _checked(
     return choose
 
 
-def _said(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """Return a value of an argument as it stands in a symbol."""
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -22,6 +22,7 @@ __all__ = [
     "fields_said",
     "has_field",
     "judge",
+    "not_told",
     "why_none_succeeded",
     "with_outcome",
 ]
@@ -227,6 +228,43 @@ def with_outcome(run: Run, met: Callable[[Run], bool | None] | None, group: str 
     if ret is None and success is not None:
         ret = float(success)
     return replace(run, success=success, ret=ret)
+
+
+def not_told(runs: Sequence[Run]) -> list[str]:
+    """Return a note for each field that should say who succeeded, and says something else.
+
+    Args:
+        runs: Runs with outcomes, from what the file says.
+
+    Example:
+        >>> rewards = [0.0, 0.5, 1.0, 0.5]
+        >>> runs = [with_outcome(Run("", (), fields={"reward": r}), None, None) for r in rewards]
+        >>> print(not_told(runs)[0])
+        2 runs have reward 0.5, neither 0 nor 1: say which succeeded, such as --success
+            'reward >= 1'
+    """
+    said: dict[str, list[Any]] = {}
+    for run in runs:
+        if run.success is None:
+            names = (name for name in (*_SUCCESS, *_RETURN) if run.fields.get(name) is not None)
+            if name := next(names, None):
+                said.setdefault(name, []).append(run.fields[name])
+    return [_neither(name, values, runs) for name, values in said.items()]
+
+
+def _neither(name: str, values: Sequence[Any], runs: Sequence[Run]) -> str:
+    """Return what to say of runs that have such values in a field of outcomes."""
+    n = f"{len(values):,} run{'s have' if len(values) > 1 else ' has'}"
+    advice = "say which succeeded, such as --success"
+    numbers = [x for value in values if (x := _number(value)) is not None]
+    if len(numbers) < len(values):
+        there = _some(dict.fromkeys(short(value, 24) for value in values))
+        return f"{n} {name} {there}, neither true nor false: {advice} '{name} == VALUE'"
+    least, most = min(numbers), max(numbers)
+    there = f"{least:g}" if least == most else f"from {least:g} to {most:g}"
+    all_ = [x for run in runs if (x := _number(run.fields.get(name))) is not None]
+    enough = "1" if 1.0 in all_ else repr(max(all_))
+    return f"{n} {name} {there}, neither 0 nor 1: {advice} '{name} >= {enough}'"
 
 
 def has_field(runs: Iterable[Run], name: str, own: bool = True) -> bool:

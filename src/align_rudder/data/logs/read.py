@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,12 +18,14 @@ from align_rudder.data.logs.outcomes import (
     condition,
     fields_said,
     has_field,
+    not_told,
     with_outcome,
 )
 from align_rudder.data.logs.runs import Entry, LogOptions, Part, Run, RunLog
 from align_rudder.data.logs.tables import check_columns, read_csv
 from align_rudder.data.logs.xes import read_xes
 from align_rudder.files import check_file, parse_json, read_text
+from align_rudder.text import short
 
 __all__ = ["ENDINGS", "read_log"]
 
@@ -31,6 +35,9 @@ ENDINGS = (".json", ".jsonl", ".traj", ".xes", ".xes.gz", ".csv")
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 _MOST_FILE, _MOST_LINE = 2**31, 2**28
+_CUT = re.compile(r"\s*[\w.+-]{0,5}\s*")  # what may be left where a text ends too early
+_SAID = 5  # lines of an error of many files
+_END = 30  # characters of such an end
 
 
 class _OursError(ValueError):
@@ -77,9 +84,7 @@ def read_log(
     """
     met = condition(success) if isinstance(success, str) else success
     check_columns(columns or {})
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    if not given:
-        raise ValueError("no file was given; give files or folders of runs")
+    given = _given(paths)
     all_ = Part([], [], [])
     files = _once([file for one in given for file in _files(Path(one))], all_.notes)
     for path, title in zip(files, _titles(files), strict=True):
@@ -97,12 +102,44 @@ def read_log(
             all_.faults.extend(f"{path}, {fault}" for fault in part.faults)
             all_.notes.extend(f"{path}: {note}" for note in part.notes)
     if not all_.runs:
-        told = "".join(f"\n  {line}" for line in (*all_.faults, *all_.notes)[:5])
-        raise ValueError(f"no run could be read:{told}")
+        raise ValueError(f"no run could be read:{_numbered([*all_.faults, *all_.notes])}")
     runs = _with_outcomes(_named_apart(all_.runs), met, group, all_.faults)
+    if met is None:
+        all_.notes.extend(not_told(runs))
     kept = met.text if isinstance(met, Condition) else None
     options = LogOptions(kept, group, None if columns is None else dict(columns), callable(success))
     return RunLog(tuple(runs), tuple(all_.faults), tuple(all_.notes), options)
+
+
+def _given(paths: Any) -> list[str | os.PathLike[str]]:
+    """Return paths as a list; an error if there is none, or something else among them."""
+    given: list[Any] = [paths]
+    if isinstance(paths, Iterable) and not isinstance(paths, str | bytes | os.PathLike):
+        given = list(paths)
+    if not given:
+        raise ValueError("no file was given; give files or folders of runs")
+    for path in given:
+        if not isinstance(path, str | os.PathLike):
+            raise ValueError(
+                f"paths: {short(repr(path), 60)} is no path; give a file or folder of runs, or "
+                "several in a list"
+            )
+        if not os.fspath(path):
+            raise ValueError("paths: one is empty; give a file or folder, '.' for this folder")
+    return given
+
+
+def _numbered(lines: Sequence[str]) -> str:
+    r"""Return the first lines of several, each with its number; the only one without.
+
+    Example:
+        >>> _numbered(["a"]), _numbered(["a", "b"])
+        ('\n  a', '\n  (1) a\n  (2) b')
+    """
+    if len(lines) == 1:
+        return f"\n  {lines[0]}"
+    said = "".join(f"\n  ({i}) {line}" for i, line in enumerate(lines[:_SAID], 1))
+    return said + (f"\n  and {len(lines) - _SAID:,} more" if len(lines) > _SAID else "")
 
 
 def _files(path: Path) -> list[Path]:
@@ -205,12 +242,12 @@ def _part(path: Path, title: str, columns: Mapping[str, str] | None) -> Part:
 
 def _json(path: Path, title: str) -> Part:
     text = read_text(path, 2**30)
-    try:
-        value = parse_json(text, constants=True)
-    except ValueError:
-        value = _parsed_each(text)
-        if value is None:
-            raise
+    value = _parsed(text)
+    if isinstance(value, ValueError):
+        each = _parsed_each(text)
+        if each is None:
+            raise value
+        value = each
     _check_not_ours(value)
     if is_run(value):
         return Part([run_of(value, title)], [], [])
@@ -241,9 +278,36 @@ def _parsed_each(text: str) -> list[Any] | None:
 def _parsed(text: str) -> Any:
     """Return the value of a JSON text, or the error that says why it has none."""
     try:
-        return parse_json(text, constants=True)
+        return parse_json(text, constants=True, halves=True)
+    except json.JSONDecodeError as error:
+        return ValueError(_in_words(text, error))
     except ValueError as error:
         return error
+
+
+def _in_words(text: str, error: json.JSONDecodeError) -> str:
+    """Return why a text is no JSON, and what to do.
+
+    Example:
+        >>> for text in ("", '{"messages": [{"ro', '["a"]["b"]', '["a" "b"]'):
+        ...     try:
+        ...         json.loads(text)
+        ...     except json.JSONDecodeError as error:
+        ...         print(_in_words(text, error))
+        it is empty; write it again, with its runs
+        it ends in the middle of '{"messages": [{"ro'; write it again, whole
+        it holds more than one value; a file with one in each line is named .jsonl
+        it is no JSON: Expecting ',' delimiter: line 1 column 6 (char 5)
+    """
+    if not text.strip():
+        return "it is empty; write it again, with its runs"
+    if error.msg == "Extra data":
+        return "it holds more than one value; a file with one in each line is named .jsonl"
+    if error.msg.startswith("Unterminated string") or _CUT.fullmatch(text, error.pos):
+        end = text.rstrip()
+        end = f"…{end[-_END:]}" if len(end) > _END else end
+        return f"it ends in the middle of {short(repr(end), 2 * _END)}; write it again, whole"
+    return f"it is no JSON: {error}"
 
 
 def _lines(path: Path, title: str) -> Part:
@@ -260,8 +324,7 @@ def _lines(path: Path, title: str) -> Part:
                 continue
             if text.strip():
                 value = _parsed(text)
-                bad = isinstance(value, ValueError)
-                yield number, ValueError(f"it is not JSON: {value}") if bad else value
+                yield number, value
 
     return _each(values(), "line", title)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from align_rudder.data.logs.runs import Entry, Part, Run
-from align_rudder.data.logs.times import ORDERS, seconds
+from align_rudder.data.logs.times import ORDERS, has_zone, seconds
 from align_rudder.files import read_text
 from align_rudder.text import short
 
@@ -71,6 +71,8 @@ def read_csv(path: Path, title: str, columns: Mapping[str, str] | None = None) -
         said = ", ".join(f"{what} is the column {names[at[what]]!r}" for what in guessed)
         order = "" if "time" in at or "time" in given else ", events are in the order of the lines"
         notes.insert(0, f"by their names, {said}{order} (--column WHAT=NAME takes others)")
+    if "time" in at:
+        notes.extend(_mixed_zones(table, at["time"]))
     runs = []
     for case, events in table.cases.items():
         try:
@@ -189,6 +191,21 @@ def _faults(table: _Table) -> list[str]:
             gone.add(case)
             faults.append(f"case {case!r} is left out, as of line {line}: {why}")
     return faults
+
+
+def _mixed_zones(table: _Table, time: int) -> Iterator[str]:
+    """Yield a note if cases have times with a zone and others without, which may be in any."""
+    mixed = [
+        case
+        for case, events in table.cases.items()
+        if {True, False} <= {has_zone(row[time]) for *_, row in events}
+    ]
+    if mixed:
+        more = f", as have {len(mixed) - 1:,} more cases" if len(mixed) > 1 else ""
+        yield (
+            f"case {short(repr(mixed[0]), 40)} has times with a zone and times without{more}: "
+            "those without are taken as UTC, which decides the order of its events"
+        )
 
 
 def _outcome(table: _Table, given: Mapping[str, str]) -> tuple[int | None, list[str]]:

@@ -6,17 +6,31 @@ import math
 import re
 from datetime import UTC, datetime
 
-__all__ = ["ORDERS", "seconds"]
+__all__ = ["ORDERS", "has_zone", "seconds"]
 
 ORDERS = ("dmy", "mdy")
 """Orders of day, month and year in dates that do not begin with the year."""
 
+_DATE, _ZONE = re.compile(r"\d[-/.]\d+[-/.]\d"), re.compile(r"(Z|UTC|GMT|[+-]\d\d(:?\d\d)?)$", re.I)
 _CLOCK = (
     r"(?:[T ]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<part>\d{1,9}))?)?)?"
     r"\s*(?P<zone>[Zz]|UTC|GMT|[+-]\d\d:?\d\d)?"
 )
 _YEAR_FIRST = re.compile(rf"(?P<year>\d{{4}})([-/.])(?P<a>\d{{1,2}})\2(?P<b>\d{{1,2}}){_CLOCK}")
 _YEAR_LAST = re.compile(rf"(?P<a>\d{{1,2}})([-/.])(?P<b>\d{{1,2}})\2(?P<year>\d{{4}}){_CLOCK}")
+
+
+def has_zone(text: str) -> bool | None:
+    """Return whether a time has a zone; None for a number, which needs none.
+
+    Example:
+        >>> has_zone("2024-05-20T13:45+02:00"), has_zone("2024-05-20"), has_zone("17")
+        (True, False, None)
+    """
+    text = text.strip()
+    if ":" not in text and "T" not in text:
+        return False if _DATE.search(text) else None
+    return _ZONE.search(text) is not None
 
 
 def seconds(text: str, order: str | None = None) -> float:

@@ -96,7 +96,8 @@ def read_xes(path: Path, title: str) -> Part:
 
     Attributes of a trace are its fields. Where `lifecycle:transition` says how far an activity has
     come, its completion is the event, or its beginning if it never completes; see `happened`. A
-    trace with an event without name, or with a value that is not of its kind, is left out.
+    trace with an event without name, or with a value that is not of its kind, is left out. Of a
+    damaged file the traces before the damage are read.
 
     Args:
         path: The file.
@@ -107,7 +108,7 @@ def read_xes(path: Path, title: str) -> Part:
     most = min(max(_FREE, _RATIO * path.stat().st_size), _MOST) if gzipped else _MOST
     try:
         with gzip.open(path, "rb") if gzipped else open(path, "rb") as file:
-            while chunk := file.read(_CHUNK):
+            while chunk := file.read1(_CHUNK):  # what is left of a damaged file, too
                 read += len(chunk)
                 if read > most:
                     raise ValueError(f"it holds more than {most:,} bytes; {_advice(most)}")
@@ -119,7 +120,13 @@ def read_xes(path: Path, title: str) -> Part:
                     )
         reader.parser.Parse(b"", True)
     except (expat.ExpatError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"it is damaged or no XES: {error}") from error
+        if not reader.part.runs:
+            raise ValueError(f"it is damaged or no XES: {error}") from error
+        lost = reader.traces + ("trace" not in reader.path)
+        reader.part.faults.append(
+            f"what follows trace {lost - 1} is lost, as it is damaged: {error}; write it again, "
+            "whole"
+        )
     return reader.part
 
 

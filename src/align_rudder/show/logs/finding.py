@@ -13,10 +13,10 @@ _FAULTS = 3
 
 
 def finding_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {state, headline, more, succeeded, warnings: [{what, do}], left_out} of a log.
+    """Return {state, headline, more, succeeded, warnings: [{what, do}], left_out, notes} of a log.
 
     state: "good" if something tells why runs fail, "fair" if not, "bad" if nothing can be said.
-    left_out are the reasons of the files that are not among the warnings.
+    left_out are the reasons of the files that are not among the warnings, notes what was assumed.
     """
     n, faults = data["counts"], data["faults"]
     state, headline, more = _said(data)
@@ -27,6 +27,7 @@ def finding_data(data: Mapping[str, Any]) -> dict[str, Any]:
         "succeeded": share_data(n["successes"], n["successes"] + n["failures"]),
         "warnings": list(_warnings(data)),
         "left_out": faults[_FAULTS:],
+        "notes": data["notes"],
     }
 
 
@@ -98,6 +99,9 @@ def _warnings(data: Mapping[str, Any]) -> Iterator[dict[str, str]]:
             f"task{'s' * (within['alone_tasks'] != 1)} without any success.",
             "do": "They are held against other tasks' roads, and nothing is told from them.",
         }
+    for hint in data["hints"]:
+        what, _, do = hint.partition("; ")
+        yield {"what": f"{what[0].upper()}{what[1:]}.", "do": f"{do}." if do else ""}
     if data["uneven"] and not data["options"]["per_group"]:
         names = ", ".join(data["symbols"][one["symbol"]] for one in data["uneven"][:3])
         yield {

@@ -22,6 +22,7 @@ function drawFinding() {
   fill($("numbers"), ...tiles.map(([name, value, note]) =>
     el("div", {}, el("dt", {}, name), el("dd", {}, value, el("small", {}, note)))));
   fill($("warnings"), ...f.warnings.map((w) => el("li", {}, isolated(w.what), el("span", {}, w.do))));
+  fill($("notes"), ...f.notes.map((note) => el("li", {}, isolated(note))));
   if (f.left_out.length) {
     fill($("left-out"), el("details", {}, el("summary", {}, `${count(f.left_out.length)} more that could not be read`),
       el("ul", {}, ...f.left_out.map((fault) => el("li", {}, isolated(fault))))));
