@@ -16,7 +16,7 @@ from typing import Literal
 
 import tyro
 
-from align_rudder.files import write_json
+from align_rudder.files import write_json, write_text
 from align_rudder.minerl.results import draw_results
 from align_rudder.model import AlignRudder
 from align_rudder.runs.processes import run_or_exit
@@ -25,6 +25,7 @@ from align_rudder.studies.minerl import (
     folder_of,
     results,
     results_table,
+    sub_agents_table,
     training_chain,
 )
 
@@ -62,4 +63,7 @@ if __name__ == "__main__":
     first, model = folder_of(given.work, given.preset, given.seeds[0]), given.work / "model.npz"
     stages, goals = found["runs"][0]["played"], found["training"]["goals"]
     draw_results(first, AlignRudder.load(model), goals, stages, given.figures)
-    print(results_table(found).text())
+    tables = results_table(found), sub_agents_table(found)
+    text = "\n\n".join(table.markdown() for table in tables)
+    write_text(given.out / f"{given.preset}.md", f"{text}\n")
+    print("\n\n".join(table.text() for table in tables))

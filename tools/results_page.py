@@ -1,5 +1,7 @@
 """Put the tables under results/ into the pages of docs/, between the marks that name a study.
 
+A mark names a folder with tables.md in it, or FOLDER/FILE.
+
     python tools/results_page.py
 
 Between the marks of "time" it puts how long each study of `align-rudder reproduce` took. With
@@ -19,7 +21,7 @@ from align_rudder.studies.rooms.settings import EXPERIMENTS
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
-PAGES = (ROOT / "docs" / "reproduction.md", ROOT / "docs" / "diamond.md")
+PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in ("reproduction", "diamond", "minerl"))
 MARKED = re.compile(r"(<!-- results: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -29,7 +31,8 @@ def filled(page: Path) -> str:
     def tables(found: re.Match[str]) -> str:
         if found[2] == "time":
             return f"{found[1]}{time_table()}{found[3]}"
-        path = RESULTS / found[2] / "tables.md"
+        path = RESULTS / (found[2] if "/" in found[2] else f"{found[2]}/tables")
+        path = path.with_suffix(".md")
         if not path.exists():  # a study that was not run yet
             return found[0]
         return f"{found[1]}{path.read_text()}{found[3]}"

@@ -60,7 +60,7 @@ def test_the_table_has_means_ranges_and_what_pooled_worlds_say():
     ]
     assert table.rows[1][0] == "diamond"
     assert "of 60 in all" in table.text()
-    assert "diamonds: cloned 5.0% (1.7%–13.7%), fine-tuned 10.0% (4.7%–20.1%)" in table.text()
+    assert "Diamonds: cloned 5.0% (1.7%–13.7%), fine-tuned 10.0% (4.7%–20.1%)" in table.text()
 
 
 def test_rates_are_those_of_the_log_of_fine_tuning(tmp_path):

@@ -117,29 +117,22 @@ def test_the_expert_is_as_good_as_the_page_says():
     assert f"of {min(chosen)} to {max(chosen)} steps" in page
 
 
-def test_the_page_of_minerl_has_the_counts_of_the_small_world():
-    found = json.loads((ROOT / "results" / "minerl" / "scripted.json").read_text())
-    page = (ROOT / "docs" / "minerl.md").read_text()
-    goals = found["training"]["goals"]
+def test_the_page_of_minerl_says_what_the_study_of_the_small_world_found():
+    from align_rudder.studies.minerl import results_table, sub_agents_table
 
-    def row(name, index):
-        counts = [played["reached"][index] for played in found["played"].values()]
-        return f"| {name} | {' | '.join(map(str, counts))} |"
-
-    def first(item):
-        return next(i for i, goal in enumerate(goals) if goal.startswith(f"{item}+1"))
-
-    assert list(found["played"]) == ["random", "cloned", "agent", "manager"]
-    assert {played["episodes"] for played in found["played"].values()} == {40}
-    assert row("first log", first("log")) in page
-    assert row("third iron ore", first("iron_ore") + 2) in page
-    for name in ("wooden pickaxe", "stone pickaxe", "furnace", "iron pickaxe", "diamond"):
-        assert row(name, first(name.replace(" ", "_"))) in page
-    tuned = [subtask for subtask in found["subtasks"] if subtask["steps"] > 0]
-    before, after = (100 * np.mean([s[k] for s in tuned]) for k in ("cloned", "tuned"))
-    text = " ".join(page.split())
-    assert f"The {len(goals) - len(tuned)} sub-agents that cloning had brought" in text
-    assert f"The other {len(tuned)} went from {before:.0f} % to {after:.0f} %" in text
+    found = json.loads((ROOT / "results" / "minerl" / "small.json").read_text())
+    tables = (table(found).markdown() for table in (results_table, sub_agents_table))
+    assert "\n\n".join(tables) + "\n" == (ROOT / "results" / "minerl" / "small.md").read_text()
+    for run in found["runs"]:
+        cloned, tuned = (run["played"][who]["reached"] for who in ("cloned", "agent"))
+        assert all(t > c or t == c == 0 for c, t in zip(cloned, tuned, strict=True))
+        assert {who["episodes"] for who in run["played"].values()} == {200}
+        assert sum(run["frames"].values()) == pytest.approx(1.2e6, rel=0.05)
+    solved = {
+        who: sum(run["played"][who]["solved"] for run in found["runs"])
+        for who in ("cloned", "agent", "manager")
+    }
+    assert solved == {"cloned": 0, "agent": 8, "manager": 4}
 
 
 def test_training_with_redistribution_is_about_as_fast_as_without():

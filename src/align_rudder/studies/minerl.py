@@ -25,7 +25,15 @@ from align_rudder.runs.rows import read_rows
 from align_rudder.studies.statistics import wilson_interval
 from align_rudder.studies.tables import Table
 
-__all__ = ["PRESETS", "Preset", "data_chain", "results", "results_table", "training_chain"]
+__all__ = [
+    "PRESETS",
+    "Preset",
+    "data_chain",
+    "results",
+    "results_table",
+    "sub_agents_table",
+    "training_chain",
+]
 
 WORLD = {"hits": 4, "distance": 2, "drift": 1}
 DEMOS = ["--n", "40", "--noise", "0.05", "--seed", "0"]
@@ -171,17 +179,43 @@ def results_table(found: Mapping[str, Any]) -> Table:
         for k, goal in enumerate(goals)
     ]
     n = sum(run["played"]["cloned"]["episodes"] for run in runs)
-    notes = [f"new worlds that reach it, of {n:,} in all; range: least and most of the seeds"]
+    notes = [f"new worlds that reach it, of {n:,} in all; range: least and most of the seeds."]
     for one, other in (("cloned", "agent"), ("agent", "manager")):
         notes.append(_compared(runs, one, other))
-    return Table("The small world", header, rows, tuple(notes))
+    return Table("New worlds that reach each sub-goal", header, rows, tuple(notes))
+
+
+def sub_agents_table(found: Mapping[str, Any]) -> Table:
+    """Return how often each sub-agent reaches its sub-goal, before PPO and at its best after it."""
+    runs, goals = found["runs"], goal_names(found["training"]["goals"])
+    rows = []
+    for k, goal in enumerate(goals):
+        some = [run["subtasks"][k] for run in runs if "cloned" in run["subtasks"][k]]
+        before, after = ([one[key] for one in some] for key in ("cloned", "tuned"))
+        rows.append([goal, _range(before), _range(after)])
+    trials = found["training"]["tuning"]["trials"]
+    note = (
+        f"share of {trials} trials, from where the sub-task begins; tuned: the best of all "
+        "evaluations, which is somewhat too good."
+    )
+    return Table("Sub-agents by themselves", ["sub-goal", "cloned", "fine-tuned"], rows, (note,))
 
 
 def _cell(played: Sequence[Mapping[str, Any]], k: int) -> str:
-    shares = [who["reached"][k] / who["episodes"] for who in played]
-    if len(shares) == 1:
-        return f"{shares[0]:.0%}"
-    return f"{np.mean(shares):.0%} ({min(shares):.0%}–{max(shares):.0%})"
+    return _range([who["reached"][k] / who["episodes"] for who in played])
+
+
+def _range(shares: Sequence[float]) -> str:
+    """Return the mean of shares, and the least and the most of several.
+
+    Example:
+        >>> _range([0.5]), _range([0.0, 0.5, 1.0]), _range([])
+        ('50%', '50% (0%–100%)', '–')
+    """
+    if not shares:
+        return "–"
+    spread = f" ({min(shares):.0%}–{max(shares):.0%})" if len(shares) > 1 else ""
+    return f"{np.mean(shares):.0%}{spread}"
 
 
 def _compared(runs: Sequence[Mapping[str, Any]], one: str, other: str) -> str:
@@ -194,4 +228,4 @@ def _compared(runs: Sequence[Mapping[str, Any]], one: str, other: str) -> str:
     for who, (solved, episodes) in sums.items():
         low, high = wilson_interval(solved, episodes)
         words.append(f"{STAGES[who][0]} {solved / episodes:.1%} ({low:.1%}–{high:.1%})")
-    return "diamonds: " + ", ".join(words)
+    return f"Diamonds: {', '.join(words)}."
