@@ -17,6 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
+HAVE = {"": ("test", "bench", "dev"), "test": ("bench", "dev")}
+"""Extras that hold all of another one."""
 
 
 def works() -> bool:
@@ -32,7 +34,8 @@ def main(extra: str) -> None:
     stamp = VENV / f".set-up-{extra or 'core'}"
     with open(ROOT / ".venv.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if stamp.exists() and stamp.read_text() == wanted and works():
+        stamps = [stamp, *(VENV / f".set-up-{more}" for more in HAVE.get(extra, ()))]
+        if any(s.exists() and s.read_text() == wanted for s in stamps) and works():
             return
         if not works():
             print("creating .venv", flush=True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -43,7 +44,12 @@ def test_an_interrupt_while_it_loads_is_told_in_a_line(tmp_path, module):
 
     def started(*command):
         program = [sys.executable, *command, "show", "x.npz"]
-        return subprocess.run(program, capture_output=True, text=True, env=environment)
+        return subprocess.run(
+            program, capture_output=True, text=True, env=environment, preexec_fn=heard
+        )
+
+    def heard():  # what is started in the background ignores it
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     done = started("-m", "align_rudder")
     assert (done.returncode, done.stderr) == (130, "interrupted; begin again\n")
