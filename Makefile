@@ -14,7 +14,9 @@ test-slow:  ## run those that are slow by nature: several processes, Ray, learni
 	@$(PYTHON) tools/set_up.py test
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
-test-all: test test-slow  ## run every test
+test-all:  ## run every test
+	@$(PYTHON) tools/set_up.py test
+	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 bench:  ## measure speed against other libraries, side by side; uses clustalw and mafft where installed
 	@$(PYTHON) tools/set_up.py bench
