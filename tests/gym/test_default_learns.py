@@ -5,6 +5,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv
@@ -66,6 +67,7 @@ def test_networks_learn_a_recipe_in_a_layout_that_no_log_shows(learner):
             obs, _, *rest, info = self.env.step(action)
             return obs, info["original_reward"], *rest, info
 
+    torch.set_num_threads(1)
     rates = {}
     for name, make in (("default", wrapped), ("plain", lambda: Plain(wrapped()))):
         watch = Successes()
