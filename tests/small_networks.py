@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 
 from align_rudder.minerl import playing, sub_agents, training
+from align_rudder.minerl.crashes import recovery_of
 from align_rudder.minerl.networks import UNITS, split_heads
 from align_rudder.minerl.pipeline import segments
-from align_rudder.minerl.place import Games, write_crashes
+from align_rudder.minerl.place import Games, crash_notes
 
 
 class Linear(eqx.Module):
@@ -66,7 +68,10 @@ class opened(Games):
 
     @contextmanager
     def playing(self, crashes):
-        write_crashes(crashes, self.envs)
+        note = crash_notes(crashes)
+        for i, env in enumerate(self.envs):
+            if (recovery := recovery_of(env.env)) is not None:
+                recovery.on_crash = partial(note, i)
         yield self.envs
 
 

@@ -162,9 +162,23 @@ def test_evaluate_counts_and_shows(found, tmp_path, capsys, monkeypatch):
         (["nowhere", model], "no training.json"),
         (["run", model, "--environment.world", "hits"], "write NAME=VALUE"),
         (["run", model, *args, "--autoencoder", "a.npz"], "fitted without features of pictures"),
+        (["run", model, *args[:-1], "run/training.json/x"], "--figures run/training.json/x: there"),
     ]:
         assert main(["minerl", "evaluate", *options]) == 2
         assert message in capsys.readouterr().err
+    (path,) = (tmp_path / "run").glob("evaluation-random-*.jsonl")
+    path.write_text('{"solved": "no"}\n')
+    assert main(["minerl", "evaluate", "run", model, *args]) == 2
+    assert f"{path.name}" in (error := capsys.readouterr().err)
+    assert "line 1" in error
+    assert "put back a copy" in error
+
+
+def test_too_few_steps_are_told_before_the_data_is_read(found, capsys):
+    options = ["--environments", "2", "--rollout", "64", "--steps", "127"]
+    assert main(["minerl", "train", "nowhere", str(found / "model.npz"), *options]) == 2
+    assert "127 steps of PPO are fewer than one batch" in (error := capsys.readouterr().err)
+    assert "give at least 128" in error
 
 
 def test_without_minecraft_the_commands_say_how_to_install_it(found, tmp_path, capsys, monkeypatch):

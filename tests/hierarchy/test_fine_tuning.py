@@ -214,6 +214,21 @@ def test_a_sub_task_that_cannot_be_reached_any_more_costs_nothing_of_the_trainin
     assert [at for at, _ in last.curve] == [0, 32, 64, 96]
 
 
+def test_what_was_not_reached_is_tried_in_other_worlds_the_next_time(env, tmp_path):
+    drawn = []
+
+    class Closed(SubtaskPractice):
+        def begin(self, env, rng, tuning):
+            drawn.append(int(rng.integers(2**31)))
+            raise UnreachedError("the way is closed")
+
+    for n in (1, 2, 3):
+        checkpoint = Checkpoint(tmp_path / "unfinished.npz", {}, Stop())
+        found = fine_tune(Closed(0, [net()], Replays(3)), [env], TUNING, checkpoint=checkpoint)
+        assert (found.unreached, found.tries) == ("the way is closed", n)
+    assert len(set(drawn)) == 3
+
+
 def test_whatever_breaks_a_training_off_its_last_update_is_saved(env, tmp_path):
     def fail(steps, losses, reward):
         if steps == 64:

@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+from types import SimpleNamespace
 
 import gymnasium as gym
 import numpy as np
@@ -11,7 +12,9 @@ from small_world import act, play, same
 
 from align_rudder.minerl.crashes import CrashCounts, CrashRecovery, GameLostError, Restarts
 from align_rudder.minerl.environment import MineRLEnv
+from align_rudder.minerl.place import Games
 from align_rudder.minerl.process import MineRLServerError
+from align_rudder.runs.rows import read_rows
 
 
 class Planned(gym.Env):
@@ -205,3 +208,57 @@ def test_a_game_of_which_no_two_are_alike(make, trick):
     env.step(act())
     env.env._server.process.kill()
     assert env.step(act())[4]["lost"]
+
+
+def test_a_game_that_dies_between_episodes_has_crashed():
+    noted = []
+    with CrashRecovery(MineRLEnv(module="scripted"), Restarts(first=0)) as env:
+        env.on_crash = noted.append
+        for seed in range(3):
+            env.reset(seed=seed)
+            env.unwrapped._server.process.kill()
+            env.unwrapped._server.process.wait()
+        seen, _ = env.reset(seed=0)
+    assert (env.crashes, [crash.seed for crash in noted]) == (3, [1, 2, 0])
+    with MineRLEnv(module="scripted") as plain:
+        assert same(plain.reset(seed=0)[0], seen)
+
+
+class Failing:
+    """Opens a game, but for the starts that fail."""
+
+    def __init__(self, *fails):
+        self.fails, self.n = fails, 0
+
+    def __call__(self):
+        self.n += 1
+        if self.n in self.fails:
+            raise MineRLServerError(f"start {self.n} failed\nmore on that")
+        return SimpleNamespace(env=CrashRecovery(Planned()))
+
+
+def test_a_crash_while_a_game_starts_is_a_pause(tmp_path):
+    games = Games(Failing(2, 4, 5), 3, Restarts(first=0))
+    with games.playing(tmp_path / "crashes.csv") as envs:
+        assert len(envs) == 3
+        assert CrashCounts.of(env.env for env in envs).crashes == 3
+    rows = read_rows(tmp_path / "crashes.csv", text=("time", "reason"))
+    assert [(row["environment"], row["reason"]) for row in rows] == [
+        ("1", "start 2 failed"),
+        ("2", "start 4 failed"),
+        ("2", "start 5 failed"),
+    ]
+
+
+def test_the_first_game_must_start_and_none_is_waited_for_without_end(tmp_path):
+    """What cannot start at all is told at once."""
+    for begin in (Games.check, lambda games: games.playing(tmp_path / "c.csv").__enter__()):
+        games = Games(opener := Failing(1), 2)
+        with pytest.raises(MineRLServerError, match="start 1 failed"):
+            begin(games)
+        assert opener.n == 1
+    games = Games(opener := Failing(*range(2, 99)), 1, Restarts(in_a_row=4, first=0))
+    games.check()
+    with pytest.raises(MineRLServerError, match="start 5 failed"):
+        games.playing(tmp_path / "c.csv").__enter__()
+    assert opener.n == 5

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import tyro
 
-from align_rudder.cli.options import check_least
+from align_rudder.cli.options import check_least, make_folder
 from align_rudder.files import check_outputs, write_json
 from align_rudder.runs.processes import shared_compilation
 from align_rudder.runs.progress import bars_or_lines
@@ -169,6 +169,13 @@ class Train:
 
         check_least(self, environments=0, seed=0, evaluations=1)
         workers = Workers(self.jobs, self.backend, self.address)
+        batch, least = self.environments * self.rollout, min(self.steps, self._last())
+        if least < batch:
+            raise ValueError(
+                f"{least:,} steps of PPO are fewer than one batch of --environments "
+                f"{self.environments} × --rollout {self.rollout} steps; give at least {batch:,}, "
+                "or a smaller --rollout"
+            )
         training, model = self._training(), AlignRudder.load(self.model)
         shown = bars_or_lines()
         if Path(self.out).is_dir():
@@ -177,8 +184,8 @@ class Train:
         games = None
         if self.environments:
             play = self.environment.game(model, self.autoencoder, self.skip, self.frames)
-            play().env.close()  # first, as it may not be there
             games = Games(play, self.environments)
+            games.check()
         with shared_compilation():
             found = train(
                 self._subtasks(model, shown),
@@ -211,10 +218,14 @@ class Train:
             evaluate_every=self._every(self.steps),
             ppo=replace(FineTuning().ppo, n_steps=self.rollout),
         )
-        last = self.steps if self.manager_steps is None else self.manager_steps
+        last = self._last()
         managing = replace(tuning, steps=last, evaluate_every=self._every(last))
         cloning = replace(Cloning(), epochs=self.epochs, batch=self.batch)
         return MineRLTraining(self.seed, self.skip, self.frames, cloning, tuning, managing)
+
+    def _last(self) -> int:
+        """Return the steps of the manager."""
+        return self.steps if self.manager_steps is None else self.manager_steps
 
     def _every(self, steps: int) -> int:
         """Return the steps between two evaluations."""
@@ -277,6 +288,7 @@ class Evaluate:
         from align_rudder.model import AlignRudder
 
         check_outputs(self.json)
+        make_folder(self.figures, "--figures")
         check_least(self, episodes=1, max_steps=1, seed=0, environments=1)
         model = AlignRudder.load(self.model)
         first = "cloned" if self.stage == "all" else self.stage

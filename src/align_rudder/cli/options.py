@@ -20,6 +20,7 @@ __all__ = [
     "check_least",
     "check_options",
     "check_seed",
+    "make_folder",
 ]
 
 Output = Annotated[str, tyro.conf.arg(aliases=["-o"])]
@@ -54,6 +55,16 @@ def check_folder(path: str | None, option: str = "--out") -> None:
     """Refuse an empty name as that of a folder; None is left out."""
     if path is not None and not path.strip():
         raise ValueError(f"{option} is empty; give the name of a folder, . for the one you are in")
+
+
+def make_folder(path: str | None, option: str) -> None:
+    """Make a folder for results, before the work is done; None is left out."""
+    check_folder(path, option)
+    if path is not None:
+        try:
+            Path(path).mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{option} {path}: there can be no such folder: {error}") from error
 
 
 def check_figure(

@@ -80,6 +80,7 @@ class TunedAgent(NamedTuple):
         unreached: Why the training was broken off, where its episodes could not be begun; it is in
             the checkpoint and can go on. None for one that came to its end.
         counts: All steps that it took in environments, by what they were for.
+        tries: How often it was broken off for that; the next time other tries are made.
     """
 
     agent: Any
@@ -87,6 +88,7 @@ class TunedAgent(NamedTuple):
     steps: int = 0
     unreached: str | None = None
     counts: Mapping[str, int] = {}
+    tries: int = 0
 
 
 def fine_tune(
@@ -109,20 +111,21 @@ def fine_tune(
             Whatever breaks it off, the last update is in it.
     """
     batch_size = len(envs) * tuning.ppo.n_steps
-    if 0 < tuning.steps < batch_size:
+    if tuning.steps < batch_size:
         raise ValueError(
             f"steps={tuning.steps} are fewer than a batch of PPO, {len(envs)} environments × "
-            f"{tuning.ppo.n_steps} steps; give more, or 0 for none"
+            f"{tuning.ppo.n_steps} steps; give more"
         )
     ppo = replace(tuning.ppo, n_envs=len(envs), burn_in=-(-tuning.burn_in // batch_size))
     total = max(tuning.steps // batch_size, 1)
     state = new_train_state(practice.agent, ppo, total, jax.random.key(seed))
-    best, curve, steps, counted = practice.agent, [], 0, Counter[str]()
+    best, curve, steps, tries, counted = practice.agent, [], 0, 0, Counter[str]()
     before = [Counter(env.counts) for env in envs]
     saved = None if checkpoint is None else checkpoint.load((state, best))
     if saved is not None:
         (state, best), notes = saved
         steps, curve = notes["steps"], [(at, rate) for at, rate in notes["curve"]]
+        tries = notes.get("tries", 0)
         counted.update(notes.get("counts", {}))
 
     def counts() -> dict[str, int]:
@@ -130,10 +133,10 @@ def fine_tune(
         return dict(sorted(sum(here, counted).items()))
 
     def notes_now() -> dict[str, Any]:
-        return {"steps": steps, "curve": curve, "counts": counts()}
+        return {"steps": steps, "curve": curve, "counts": counts(), "tries": tries}
 
     def rng(use: int) -> np.random.Generator:
-        return np.random.default_rng([seed, steps, use])
+        return np.random.default_rng([seed, steps, use, *([tries] if tries else [])])
 
     def evaluate() -> None:
         nonlocal best
@@ -165,10 +168,11 @@ def fine_tune(
             if log is not None:
                 log(steps, losses, float(batch.reward.mean()))
     except Exception as error:
+        tries += isinstance(error, UnreachedError)
         if checkpoint is not None:
             checkpoint.save((state, best), notes_now())
         if isinstance(error, UnreachedError):
-            return TunedAgent(best, curve, steps, str(error), counts())
+            return TunedAgent(best, curve, steps, str(error), counts(), tries)
         raise
 
 

@@ -18,6 +18,7 @@ import gymnasium as gym
 import numpy as np
 
 from align_rudder.files import Number, Whole, check_values
+from align_rudder.minerl.environment import MineRLEnv
 from align_rudder.minerl.process import MineRLServerError
 
 __all__ = [
@@ -119,6 +120,8 @@ class CrashRecovery(gym.Wrapper[Any, Any, Any, Any]):
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         super().__init__(env)
+        if isinstance(env.unwrapped, MineRLEnv):
+            env.unwrapped.again = False
         self.restarts, self._sleep = restarts or Restarts(), sleep
         self.steps = self.crashes = self.repeated = self.lost = 0
         self.on_crash: Callable[[Crash], object] | None = None

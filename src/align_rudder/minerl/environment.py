@@ -74,6 +74,10 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
         step_timeout: Seconds that a step may take, where that is less.
         render_mode: "rgb_array" (the picture of the observation) or None.
 
+    Attributes:
+        again: Whether `reset` starts a new process by itself where the old one has died since the
+            last episode; `CrashRecovery`, which counts that as a crash, turns it off.
+
     Example:
         >>> with MineRLEnv(module="scripted", module_options={"stage": "diamond"}) as env:
         ...     observation, info = env.reset(seed=7)
@@ -118,6 +122,7 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
         self._command = server_command(python, module, task, module_options or {})
         self._server: ServerProcess | None = None
         self._closed = self._running = False
+        self.again = True
         self._observation: dict[str, Any] = {}
         self.description = self._start().description
 
@@ -133,7 +138,7 @@ class MineRLEnv(gym.Env[dict[str, Any], dict[str, Any]]):
         try:
             self._ask(request)
         except MineRLServerError:
-            if tried is None or self._server is not tried:
+            if not self.again or tried is None or self._server is not tried:
                 raise
             self._ask(request)  # it may have died since the last episode: a new process
         self._running = True

@@ -7,7 +7,8 @@ from, `candidate-K-EPOCH.npz` clones that are still to be judged, `replays….np
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,12 +22,13 @@ from tqdm import tqdm
 
 from align_rudder.hierarchy.external import TrackedEnv
 from align_rudder.hierarchy.replays import Replays
-from align_rudder.minerl.crashes import Crash, recovery_of
+from align_rudder.minerl.crashes import Crash, Restarts, recovery_of
+from align_rudder.minerl.process import MineRLServerError
 from align_rudder.runs.checkpoint import Checkpoint, advised, load_tree, notes_of, save_tree
 from align_rudder.runs.interrupt import Stop
 from align_rudder.runs.rows import Rows
 
-__all__ = ["Games", "Place", "write_crashes"]
+__all__ = ["Games", "Place", "crash_notes"]
 
 _logger = logging.getLogger(__name__)
 
@@ -120,9 +122,16 @@ class Place:
 class Games:
     """Environments to fine-tune in, opened where they are needed and closed afterwards.
 
+    The first game that is opened must start: if it does not, it may not be installed. Of later
+    ones a crash while they start is a pause, as any other.
+
     Args:
         open: Opens one. Where several processes train, each of them opens its own.
         n: How many play at the same time in each training.
+        restarts: How often a start that failed is tried again.
+
+    Attributes:
+        started: Whether a game has started.
 
     Example:
         ::
@@ -130,8 +139,16 @@ class Games:
             games = Games(partial(open_game, model, module="scripted"), n=4)
     """
 
-    def __init__(self, open: Callable[[], TrackedEnv], n: int = 1) -> None:
-        self.open, self.n = open, n
+    def __init__(
+        self, open: Callable[[], TrackedEnv], n: int = 1, restarts: Restarts | None = None
+    ) -> None:
+        self.open, self.n, self.restarts = open, n, restarts or Restarts()
+        self.started = False
+
+    def check(self) -> None:
+        """Start a game and close it, before any work is done: it may not be there."""
+        self.open().env.close()
+        self.started = True
 
     @contextmanager
     def playing(self, crashes: Path) -> Iterator[list[TrackedEnv]]:
@@ -140,17 +157,38 @@ class Games:
         Args:
             crashes: The file into which each crash of a game is written when it happens.
         """
+        note = crash_notes(crashes)
         with ExitStack() as stack:
             envs: list[TrackedEnv] = []
-            for _ in range(self.n):
-                envs.append(self.open())
+            for i in range(self.n):
+                envs.append(self._opened(partial(note, i)))
                 stack.callback(envs[-1].env.close)
-            write_crashes(crashes, envs)
             yield envs
 
+    def _opened(self, note: Callable[[Crash], None]) -> TrackedEnv:
+        """Return a game, started as often as needed."""
+        failed = 0
+        while True:
+            try:
+                env = self.open()
+                break
+            except MineRLServerError as error:
+                failed += 1
+                if not self.started or failed >= self.restarts.in_a_row:
+                    raise
+                line = str(error).splitlines()[0]
+                note(Crash(failed, failed, -1, 0, line))
+                pause = self.restarts.pause(failed)
+                _logger.warning("a game crashed while it started; again in %g s: %s", pause, line)
+                time.sleep(pause)
+        self.started = True
+        if (recovery := recovery_of(env.env)) is not None:
+            recovery.crashes, recovery.on_crash = failed, note
+        return env
 
-def write_crashes(path: Path, envs: Sequence[TrackedEnv]) -> None:
-    """Have every crash of the game written into a file, at the moment when it happens."""
+
+def crash_notes(path: Path) -> Callable[[int, Crash], None]:
+    """Return what writes a crash of the game of an environment into a file, when it happens."""
     columns = ["time", "environment", *Crash._fields]
     rows, lock = Rows(path, columns, ("time", "reason")), Lock()
 
@@ -158,6 +196,4 @@ def write_crashes(path: Path, envs: Sequence[TrackedEnv]) -> None:
         with lock:
             rows.append([datetime.now().isoformat(timespec="seconds"), i, *crash])
 
-    for i, env in enumerate(envs):
-        if (recovery := recovery_of(env.env)) is not None:
-            recovery.on_crash = partial(note, i)
+    return note

@@ -15,7 +15,18 @@ import numpy as np
 from tqdm import tqdm
 
 from align_rudder._warnings import warn
-from align_rudder.files import Anything, Choice, Each, Many, Text, Whole, read_json, said_of
+from align_rudder.files import (
+    Anything,
+    Choice,
+    Each,
+    Flag,
+    Many,
+    Table,
+    Text,
+    Whole,
+    read_json,
+    said_of,
+)
 from align_rudder.hierarchy.external import Players, TrackedEnv, play_out
 from align_rudder.minerl.crashes import CrashRecovery, Restarts
 from align_rudder.minerl.environment import MineRLEnv
@@ -30,6 +41,7 @@ from align_rudder.runs.together import together
 
 __all__ = ["episode_rows", "evaluate", "load_players", "open_game"]
 
+_EPISODE = Table({"solved": Flag(), "steps": Whole(1), "reached": Many(Whole(0))})
 _NEEDED = {"goals": Many(Text(), 1), "skip": Whole(1), "frames": Whole(1)}
 
 
@@ -153,7 +165,7 @@ def evaluate(
         rows: Where each episode is written down when it ends; those that are there are not played
             again.
     """
-    done = [] if rows is None else rows.read()[:episodes]
+    done = [] if rows is None else _episodes(rows)[:episodes]
 
     def play(env: TrackedEnv, i: int) -> dict[str, Any]:
         _, solved, length = play_out(env, players, np.random.default_rng([seed, i]), max_steps)
@@ -174,6 +186,15 @@ def evaluate(
         "reached": reached,
         "episode_steps": sum(row["steps"] for row in done),
     }
+
+
+def _episodes(rows: JsonRows) -> list[dict[str, Any]]:
+    """Return the episodes in a file; an error if one is none."""
+    found = rows.read()
+    for number, row in enumerate(found, 1):
+        with said_of(rows.path, "put back a copy, or delete it: its episodes are played again"):
+            _EPISODE.check(row, f"line {number}")
+    return found
 
 
 def episode_rows(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from align_rudder._warnings import warn
+from align_rudder._warnings import AlignRudderWarning, warn
 from align_rudder.hierarchy.external import Players, TrackedEnv, UnreachedError
 from align_rudder.hierarchy.fine_tuning import FineTuning, TunedAgent, fine_tune
 from align_rudder.hierarchy.ppo import Losses
@@ -24,6 +25,7 @@ from align_rudder.minerl.networks import new_sub_agent
 from align_rudder.minerl.place import Games, Place
 from align_rudder.minerl.samples import Samples
 from align_rudder.minerl.segments import PoolSegment
+from align_rudder.runs.checkpoint import notes_of
 from align_rudder.runs.interrupt import Stop, stop_on_file
 from align_rudder.runs.rows import Rows
 
@@ -35,6 +37,7 @@ __all__ = [
     "judge",
     "load_agents",
     "practise",
+    "say_trained",
     "tune",
     "tune_apart",
 ]
@@ -233,22 +236,32 @@ def practise(
             show(steps, f"reward {reward:.4f}")
 
         found = fine_tune(practice, envs, tuning, place.seed + (k or 0), log, checkpoint)
-    unreached = {} if found.unreached is None else {"unreached": found.unreached}
+    unreached: dict[str, Any] = {}
+    if found.unreached is not None:
+        after = f"{found.steps:,} of {tuning.steps:,} steps"
+        unreached = {"unreached": found.unreached, "after": after, "tries": found.tries}
     counts = Counter(found.counts) + Counter((notes or {}).get("counts", {}))
     place.save(
         name, found.agent, {**(notes or {}), **unreached, "counts": dict(sorted(counts.items()))}
     )
     if beside is not None:
         beside()
-    if unreached:
+    if not unreached:
+        checkpoint.remove()
+    say_trained(place, name)
+    return found
+
+
+def say_trained(place: Place, name: str) -> None:
+    """Say that an agent is trained, or why it is not finished."""
+    notes = notes_of(place.folder / name)
+    if "unreached" in notes:
         warn(
-            f"{name} is not finished after {found.steps:,} of {tuning.steps:,} steps: "
-            f"{found.unreached}. The best so far plays for it; the same command takes it up again"
+            f"{name} is not finished after {notes['after']}: {notes['unreached']}. The best so far "
+            "plays for it; the same command takes it up again"
         )
     else:
-        checkpoint.remove()
         _logger.info("%s is trained", name)
-    return found
 
 
 def clone_apart(job: CloningJob) -> Done:
@@ -267,7 +280,10 @@ def tune_apart(
         def run() -> None:
             with games.playing(place.folder / f"crashes-{k}.csv") as opened:
                 envs.extend(opened)
-                tune(place, k, players, opened, tuning, stop)
+                # What there is to say is said by the process that the user sees.
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", AlignRudderWarning)
+                    tune(place, k, players, opened, tuning, stop)
 
         return _told(k, stop, run)._replace(crashes=CrashCounts.of(env.env for env in envs))
 

@@ -45,6 +45,7 @@ from align_rudder.minerl.sub_agents import (
     judge,
     load_agents,
     practise,
+    say_trained,
     tune,
     tune_apart,
 )
@@ -289,7 +290,11 @@ class _Trainer:
             if self._apart:
                 tuning = self.training.tuning
                 jobs = [(tune_apart, (self.place, k, players, self.games, tuning)) for k in todo]
-                self._do_apart(jobs, "sub-agents fine-tuned")
+                self._do_apart(
+                    jobs,
+                    "sub-agents fine-tuned",
+                    lambda k: say_trained(self.place, f"agent-{k}.npz"),
+                )
             else:
                 for k in todo:
                     self._stop_if_asked()
@@ -317,7 +322,13 @@ class _Trainer:
             return read_json(path, kind, remedy="delete it: a new round is begun")["players"]
         names = [f"{'cloned' if k in todo else 'agent'}-{k}.npz" for k in range(self.place.n)]
         replays, agents = self.place.replays(), load_agents(self.place, names)
-        rng = np.random.default_rng([self.place.seed, self.place.n])
+        # Where some were not reached before, other tries are made.
+        tries = sum(
+            notes_of(self.place.folder / f"agent-{k}.npz").get("tries", 0)
+            for k in todo
+            if self.place.has(f"agent-{k}.npz")
+        )
+        rng = np.random.default_rng([self.place.seed, self.place.n, *([tries] if tries else [])])
         with self._playing() if self._apart else nullcontext():
             tuning = self.training.tuning
             scout(agents, self.envs, replays, tuning, rng, lambda: self.stop.asked)
