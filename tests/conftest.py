@@ -4,8 +4,10 @@ What JAX compiles is kept in one folder for all workers and child processes of a
 same program is compiled once.
 """
 
+import gc
 import os
 import re
+import sys
 from pathlib import Path
 
 import gymnasium as gym
@@ -41,6 +43,22 @@ def pytest_terminal_summary(terminalreporter):
             f"apt-get install {packages}",
             yellow=True,
         )
+
+
+_MAPPINGS = 15_000
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_mappings():
+    """Let go of what JAX has compiled, before there are more mappings than a process may have.
+
+    Linux allows 65,530, each program takes several, and beyond them the process dies.
+    """
+    yield
+    maps = Path("/proc/self/maps")
+    if "jax" in sys.modules and maps.exists() and maps.read_bytes().count(b"\n") > _MAPPINGS:
+        sys.modules["jax"].clear_caches()
+        gc.collect()
 
 
 RIGHT, DOWN = 2, 1
