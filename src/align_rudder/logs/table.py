@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,7 +184,8 @@ def _does(place: Place, ways: Counter[int], symbols: Sequence[str]) -> str:
     if place.how == "after":
         return f"do {name} directly after {symbols[place.other]}"
     if place.how == "apart":
-        return _apart(place, ways, symbols)
+        after = _ways(ways, {GOES_ON: "begin with it"}, "do it after {}", symbols)
+        return f"do {name}, but never directly after {symbols[place.other]}{after}"
     if place.how == "last":
         return f"end with {name}"
     if place.how == "extra":
@@ -193,19 +194,19 @@ def _does(place: Place, ways: Counter[int], symbols: Sequence[str]) -> str:
     ways = +ways
     if set(ways) == {STOPS}:
         return f"stop before {name}"
-    parts = []
-    for way, n in sorted(ways.items(), key=lambda item: (-item[1], item[0]))[:3]:
-        if n:
-            told = {GOES_ON: "go on without it", STOPS: "stop"}.get(way)
-            parts.append(f"{n:,} {told or f'do {symbols[way]} instead'}")
-    return f"leave out {name}" + (f": {', '.join(parts)}" if parts else "")
+    said = {GOES_ON: "go on without it", STOPS: "stop"}
+    return f"leave out {name}{_ways(ways, said, 'do {} instead', symbols)}"
 
 
-def _apart(place: Place, ways: Counter[int], symbols: Sequence[str]) -> str:
-    """Return that something is never done directly after another, and what it is done after."""
-    parts = []
-    for way, n in sorted((+ways).items(), key=lambda item: (-item[1], item[0]))[:3]:
-        told = "begin with it" if way == GOES_ON else f"do it after {symbols[way]}"
-        parts.append(f"{n:,} {told}")
-    said = f"do {symbols[place.event]}, but never directly after {symbols[place.other]}"
-    return said + (f": {', '.join(parts)}" if parts else "")
+def _ways(ways: Counter[int], said: Mapping[int, str], event: str, symbols: Sequence[str]) -> str:
+    """Return what most runs do, after a colon; nothing if there are none.
+
+    Args:
+        ways: How many do what: an event, or `GOES_ON` or `STOPS`.
+        said: What to say of the last two.
+        event: What to say of an event.
+        symbols: The symbol of each event id.
+    """
+    most = sorted((+ways).items(), key=lambda item: (-item[1], item[0]))[:3]
+    parts = [f"{n:,} {said.get(way) or event.format(symbols[way])}" for way, n in most]
+    return f": {', '.join(parts)}" if parts else ""
