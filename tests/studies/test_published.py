@@ -206,3 +206,11 @@ def test_the_page_of_logs_has_the_figures_of_the_planted_causes():
         assert named == ", ".join(str(row["named_first"]) for row in rows)
         assert share == ", ".join(f"{100 * row['turns_right']:.0f}" for row in rows)
         assert all(row["named_first"] >= 95 and row["turns_right"] >= 0.9 for row in rows)
+
+
+def test_the_page_of_logs_has_the_false_alarms_where_outcomes_are_dealt_at_random():
+    rows = json.loads((ROOT / "results" / "logs" / "null.json").read_text())["rows"]
+    assert {(row["sets"], row["alarms"]) for row in rows} == {(12, 0)}
+    assert "nothing told in any of 12 logs of each kind, nor in 12 made-up ones" in (
+        " ".join((ROOT / "docs" / "agent-logs.md").read_text().split())
+    )
