@@ -35,7 +35,7 @@ def main() -> None:
     """Deal, fit, count, write."""
     parser = argparse.ArgumentParser(description="False alarms")
     parser.add_argument("log", type=Path)
-    parser.add_argument("--sets", type=int, default=12)
+    parser.add_argument("--sets", type=int, default=50)
     parser.add_argument("--json", type=Path, default=Path("results/logs/null.json"))
     given = parser.parse_args()
     real, rows = read_log(given.log), []

@@ -45,7 +45,7 @@ def test_where_outcomes_are_dealt_at_random_nothing_tells():
 def dealt(log, seed, within):
     """Return a log with its outcomes dealt anew within tasks, or as the task alone says."""
     rng, runs = np.random.default_rng(seed), list(log.runs)
-    for task in {run.group for run in log.runs}:
+    for task in sorted({run.group for run in log.runs}, key=str):
         places = [i for i, run in enumerate(log.runs) if run.group == task]
         old = [log.runs[i].success for i in rng.permutation(places)]
         chance = rng.random()

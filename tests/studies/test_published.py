@@ -210,7 +210,7 @@ def test_the_page_of_logs_has_the_figures_of_the_planted_causes():
 
 def test_the_page_of_logs_has_the_false_alarms_where_outcomes_are_dealt_at_random():
     rows = json.loads((ROOT / "results" / "logs" / "null.json").read_text())["rows"]
-    assert {(row["sets"], row["alarms"]) for row in rows} == {(12, 0)}
-    assert "nothing told in any of 12 logs of each kind, nor in 12 made-up ones" in (
-        " ".join((ROOT / "docs" / "agent-logs.md").read_text().split())
-    )
+    alarms, sets = (sum(row[key] for row in rows) for key in ("alarms", "sets"))
+    page = (ROOT / "docs" / "agent-logs.md").read_text()
+    assert f"something told in {alarms} of {sets} logs" in page
+    assert alarms <= 0.05 * sets
